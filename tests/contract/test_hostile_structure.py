@@ -38,7 +38,7 @@ def test_a_table_of_counts_is_refused_by_bags_that_are_too_small_for_it_only():
     rule, offsets = CountTable([0.0, 0.0, 1.0]), [0, 2, 3]
     assert rule.start(offsets, [1, 0]) is rule
     with pytest.raises(
-        ValueError, match="positive bag with 1 instances impossible: all of the first 2 are 0"
+        ValueError, match="positive bag with 1 instances impossible, because all of the first 2 values are 0"
     ):
         rule.start(offsets, [0, 1])
 

@@ -1,4 +1,4 @@
-"""What a caller may rely on besides the numbers."""
+"""The interface of rules, apart from the values they compute."""
 
 import subprocess
 import sys
@@ -89,7 +89,7 @@ def test_a_link_without_a_gradient_says_what_it_lacks():
 
 
 class And(Rule):
-    """A bag is positive if all its instances are: the or rule, mirrored, by its estep alone."""
+    """Rule with only an `estep`: a bag is positive if all its instances are (the mirrored or rule)."""
 
     def estep(self, log_odds, offsets, y, weight=None):
         y = np.asarray(y)
@@ -155,39 +155,39 @@ def test_softmax_lies_between_the_mean_and_the_maximum(sharpness, limit, label):
     bag = [-2.0, 0.3, 1.0], [0, 3], [label]
     log_likelihood, gradient = SoftMax(sharpness=sharpness).gradient(*bag)
     expected_log_likelihood, expected = limit.gradient(*bag)
-    # the other weights of the sharp one are exp(-15,000); 1e5 units in the last place are 1e-11
+    # the other weights of the sharp softmax are exp(-15,000); 1e5 rounding errors are 1e-11
     np.testing.assert_allclose(log_likelihood, expected_log_likelihood, rtol=1e-12)
     np.testing.assert_allclose(gradient, expected, rtol=1e-10)
 
 
 @pytest.mark.parametrize("sharpness", [INF, np.nan])
 def test_softmax_refuses_a_sharpness_that_is_not_finite(sharpness):
-    with pytest.raises(ValueError, match="sharpness must be a finite number"):
+    with pytest.raises(ValueError, match="sharpness must be finite"):
         SoftMax(sharpness=sharpness).gradient([0.0], [0, 1], [1])
 
 
 @each_rule
 @pytest.mark.parametrize("offsets", [[0, 3], [0, 1], [1, 2], [0, 5, 2], [[0, 2]], []])
 def test_offsets_that_do_not_fit_are_refused(rule, offsets):
-    with pytest.raises(ValueError, match=r"offsets must rise from 0 to the number of log_odds"):
+    with pytest.raises(ValueError, match="offsets must start with 0, never decrease, and end with"):
         rule.gradient([0.1, 0.2], offsets, [1])
 
 
 @each_rule
 @pytest.mark.parametrize("y", [[1, 0], [2], [256], [0.5], [np.nan], [[1]]])
 def test_labels_other_than_one_zero_and_unknown_are_refused(rule, y):
-    with pytest.raises(ValueError, match="y must hold 1, 0 or -1"):
+    with pytest.raises(ValueError, match="y must contain 1, 0 or -1"):
         rule.gradient([0.1, 0.2], [0, 2], y)
 
 
 def test_a_vector_of_another_length_is_refused():
-    with pytest.raises(ValueError, match="v must have the shape of log_odds"):
+    with pytest.raises(ValueError, match="v must have the same shape as log_odds"):
         Or().hessian_product([0.1, 0.2], [0, 2], [1], [1.0])
 
 
 @each_rule
 def test_empty_bags_are_harmless_and_leave_their_neighbours_alone(rule):
-    # the door of the library refuses them; a kernel must still not read beyond its arrays
+    # input validation refuses empty bags, but kernels must still not read beyond their arrays
     log_likelihood, gradient = rule.gradient([0.4, -1.0], [0, 0, 2, 2], [1, 1, 0])
     alone = rule.gradient([0.4, -1.0], [0, 2], [1])
     np.testing.assert_array_equal(log_likelihood, [0.0, alone[0][0], 0.0])
@@ -200,7 +200,7 @@ def test_empty_bags_are_harmless_and_leave_their_neighbours_alone(rule):
 
 def test_a_rule_with_a_discrete_parameter_lists_what_a_fit_compares():
     offsets, y = np.array([0, 3, 5, 9]), np.array([1, 0, 1])
-    # The smallest positive bag has three instances: a larger threshold is impossible.
+    # The smallest positive bag has three instances, so a larger threshold is impossible.
     assert [rule.k for rule in Threshold().alternatives(offsets, y)] == [1, 2, 3]
     assert [rule.k for rule in Threshold(2).alternatives(offsets, y)] == [2]
     assert [type(rule) for rule in Or().alternatives(offsets, y)] == [Or]
@@ -212,12 +212,12 @@ def test_a_rule_with_a_discrete_parameter_lists_what_a_fit_compares():
 @pytest.mark.parametrize("learned", [CountTable(), CountLogistic()], ids=str)
 def test_a_rule_that_learns_can_begin_as_a_soft_threshold(learned, k):
     soft = learned.start(np.arange(0, 61, 5), np.arange(12) % 2).soft_threshold(k)
-    # Bags of five with none to five positive instances, whose labels are certain.
+    # Bags of five instances, of which zero to five are certainly positive.
     known = np.where(np.tile(np.arange(5), 6) < np.repeat(np.arange(6), 5), INF, -INF)
     positive = np.exp(soft.log_proba(known, np.arange(0, 31, 5))[:, 1])
     assert (np.diff(positive) >= 0).all()
     np.testing.assert_array_equal(positive > 0.5, np.arange(6) >= k)
-    assert ((positive > 0) & (positive < 1)).all(), "soft: nothing is impossible"
+    assert ((positive > 0) & (positive < 1)).all(), "a soft threshold excludes no count"
 
 
 def test_a_rule_that_is_given_cannot_begin_as_a_soft_threshold():
@@ -255,7 +255,7 @@ def test_kernels_compile_where_numba_finds_no_place_for_its_cache(monkeypatch):
 
 
 def test_sums_do_not_drift():
-    # a plain sum of 0.1 is off by 1e-11 here; blocks of 64 allow 64 units in the last place
+    # a plain sum of 0.1 has an error of 1e-11; sums of blocks of 64 have at most 64 rounding errors
     values = np.full(1_000_001, 0.1)
     np.testing.assert_allclose(bag.sum_except(values, len(values), 7), 1e5, rtol=1.5e-14)
 

@@ -1,4 +1,4 @@
-"""Rules that learn: what was learned is part of the rule, and rules that look at no counts learn too."""
+"""Learned rules: clones contain the learned values, and rules that use no counts can learn, too."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from bagwise.testing import all_rules, check_rule
 OFFSETS = np.array([0, 2, 5, 9, 10])
 LABELS = np.array([0, 1, 1, 0])
 OPEN = [CountLogistic(slope=2.0), CountLogistic(intercept=-1.0), CountTable(monotone=True)]
-# All that discovery finds, and some that are left open in part.
+# All rules of `all_rules`, and some of which only a part is learned.
 RULES = [*(cls() for cls in all_rules()), *OPEN]
 
 
@@ -43,7 +43,7 @@ def test_a_clone_of_a_rule_is_the_rule_before_and_after_a_fit(rule):
 
 @pytest.mark.parametrize("rule", [CountTable(), *OPEN, CountLogistic()], ids=str)
 def test_a_clone_goes_on_learning_what_was_learned(rule):
-    # What a clone forgot made it another rule: no prior, and nothing to learn.
+    # Regression test: the clone lost its prior and its parameters to learn.
     started = rule.start(OFFSETS, LABELS)
     result = started.estep(np.linspace(-2, 2, 10), OFFSETS, LABELS)
     once, twin = started.update(result.statistics), clone(started).update(result.statistics)
@@ -83,10 +83,10 @@ def test_parameters_that_the_data_settled_are_counted(rule, expected):
     [
         (
             CountTable([0.1, 0.9], learned=("slope",)),
-            r"learned must be a tuple .* out of \('values',\)",
+            r"learned must be a tuple .* from \('values',\)",
         ),
-        (CountTable([0.1, 0.9], learned="values"), "learned must be a tuple of names"),
-        (CountLogistic(0.0, 1.0, learned=("values",)), "learned must be a tuple of names"),
+        (CountTable([0.1, 0.9], learned="values"), "learned must be a tuple with names"),
+        (CountLogistic(0.0, 1.0, learned=("values",)), "learned must be a tuple with names"),
         (CountLogistic(0.0, 1.0, learned=("slope",)), "learned needs n_counts"),
     ],
     ids=str,
@@ -96,11 +96,11 @@ def test_what_cannot_have_been_learned_is_refused(rule, message):
         rule.log_proba(np.zeros(2), [0, 2])
 
 
-# ---------------------------------------------------------------------- a rule that looks at no counts
+# ---------------------------------------------------------------------- a rule that uses no counts
 
 
 class FlippedOr(LearnedRule):
-    """The or rule, with labels that are wrong at a rate e: P(y | z) = (1 - e) [y = or] + e [y != or]."""
+    """The or rule with wrong labels at a rate e: P(y | z) = (1 - e) [y = or] + e [y != or]."""
 
     def __init__(self, rate=None, learned=()):
         self.rate = rate
@@ -180,7 +180,7 @@ def test_any_rule_may_be_learned_with_the_coefficients(flipped, l1_ratio):
     assert abs(rule.rate - 0.1) < 0.05
     history = np.asarray(model.objective_history_)
     assert (np.diff(history) <= 1e-9 * np.abs(history[:-1])).all()
-    # Nothing nearby is better: not with coefficients of its own either.
+    # No other rate nearby is better, even with refitted coefficients.
     for step in (-0.1, 0.0, 0.1):
         at = rule.with_parameters(rule.parameters() + step)
         fixed = MILogisticRegression(FlippedOr(at.rate), **settings).fit(bags, y)
@@ -214,7 +214,7 @@ def test_a_learned_rule_that_lacks_a_method_says_which(method):
 
 
 def test_values_that_are_equal_at_the_end_of_a_table_can_part_again():
-    # Counts under equal values are one count to the likelihood, but not to learning.
+    # The likelihood treats counts with equal values as one count, but learning does not.
     table = CountTable([0.1, 0.5, 0.5, 0.5], monotone=True, learned=("values",))
     log_odds, offsets = np.tile([5.0, 5.0, 5.0, 5.0, -5.0, -5.0], 20), np.arange(0, 121, 3)
     y = np.tile([1, 0], 20)

@@ -1,19 +1,19 @@
-"""Bag rules: how instance labels make a bag label, and links that have no instance labels.
+"""Bag rules, which determine bag labels from instance labels, and links without instance labels.
 
-A rule turns the log-odds of a bag's instances into the likelihood of the bag's label, and back into the
-posterior of every instance. Instance models and rules do not depend on each other. Everything is computed
-in the log domain, without clipping: a posterior and its complement are accurate to 1e-12.
+A rule computes the likelihood of the bag label and the posterior of every instance from the log-odds of the
+instances. Instance models and rules do not depend on each other. All computations are in the log domain,
+without clipping. The posterior and its complement are accurate to 1e-12.
 
-- `base`: the interface; `curvature` is the exact Hessian for or, mean and geometric mean, and Fisher's
-  information for the others. `or_`, `threshold`, `mean`: rules with latent labels. `links`: softmax,
-  geometric mean and maximum, which have a likelihood and a gradient but no posterior.
-- `learned`: the base of rules with parameters. A rule's prior is a term of the objective, and Fisher's
-  identity gives its gradient from the statistics of the E step, so coefficients and rule are learned in
-  one run; with an L1 penalty they take turns.
-- `count`, `labelers`: rules of the number of positive instances (docs/count_rules.md). One forward and
-  one backward recursion, in plain floats unless something underflows, else in the log domain; large bags
-  go through a tree of convolutions without Fourier transforms.
-- `make` has the names that users pass.
+- `base`: the interface. `curvature` is the exact Hessian for the or, mean and geometric-mean rules, and the
+  Fisher information for the other rules. `or_`, `threshold`, `mean`: rules with latent labels. `links`:
+  softmax, geometric mean and maximum, which have a likelihood and a gradient but no posterior.
+- `learned`: the base class of rules with learned parameters. The prior of a rule is a term of the
+  objective. Fisher's identity yields its gradient from the statistics of the E step, so coefficients and rule
+  are learned together. With an L1 penalty, they are learned in alternation.
+- `count`, `labelers`: count rules, which depend on the number of positive instances (docs/count_rules.md).
+  They use one forward and one backward recursion, in the log domain only if plain floats underflow. Large
+  bags use a tree of convolutions without Fourier transforms.
+- `make` defines the names that users can pass.
 """
 
 from bagwise.rules.base import Link, Rule, RuleResult

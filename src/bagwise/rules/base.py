@@ -1,4 +1,4 @@
-"""The narrow waist: what a bag rule answers, for instance models and solvers that know no rule."""
+"""Interface of bag rules, which makes instance models and solvers independent of the rule."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from bagwise._core.compiled.arrays import readonly
 
 @dataclass(frozen=True)
 class RuleResult:
-    """What the E step of a rule with latent labels finds out.
+    """Result of the E step of a rule with latent labels.
 
     Attributes
     ----------
     log_likelihood : ndarray of shape (n_bags,)
-        log P(y_i | log-odds); 0 where the label is unknown.
+        log P(y_i | log-odds); 0 if the label is unknown.
     posterior : ndarray of shape (n_instances,)
         P(z_ij = 1 | y_i, log-odds).
     complement : ndarray of shape (n_instances,)
         1 - posterior, computed without cancellation.
     statistics : ndarray
-        What the rule's own M step (`Rule.update`) needs; blocks of bags add up with ``+``. Empty
+        Input of the M step of the rule (`Rule.update`). The statistics of blocks are summed with ``+``. Empty
         for a rule without parameters.
     """
 
@@ -37,39 +37,40 @@ class RuleResult:
 
 
 class Rule(BaseEstimator):
-    """Base class: P(bag label | instance log-odds), and back.
+    """Base class of bag rules: the distribution of the bag label given the log-odds of the instances.
 
     Given the log-odds eta_ij of the instances, their labels z_ij are independent with
-    P(z_ij = 1) = p_ij = sigma(eta_ij), and a rule with latent labels is a P(y_i | z_i). A subclass
+    P(z_ij = 1) = p_ij = sigma(eta_ij). A rule with latent labels is a distribution P(y_i | z_i). A subclass
     defines
 
-    - ``estep(log_odds, offsets, y, weight=None) -> RuleResult``, where `weight`, one number per
-      bag, multiplies the statistics and nothing else;
+    - ``estep(log_odds, offsets, y, weight=None) -> RuleResult``. The argument `weight` has one value per bag
+      and only affects the statistics.
     - ``hessian_product(log_odds, offsets, y, v)``, the second derivative of the log-likelihood
-      times v, which is [Cov(z | y) - diag p (1 - p)] v bag by bag;
-    - where it has parameters that are left open, `start`, which returns a new rule; and where it learns
-      them, what a `LearnedRule` defines.
+      times v. For each bag, it is [Cov(z | y) - diag p (1 - p)] v.
+    - `start`, which returns a new rule, if the rule has parameters that can be None.
+    - the methods of `LearnedRule`, if these parameters are learned.
 
-    `gradient` and `log_proba` then follow; a subclass may override them with something sharper. No
-    method changes the rule. A `Link` has no latent labels: it defines `gradient` alone.
+    The base class implements `gradient` and `log_proba`; subclasses can override them with more accurate
+    versions. Methods never modify the rule. A `Link` has no latent labels and defines only `gradient`.
 
-    In all methods bag i is ``log_odds[offsets[i]:offsets[i + 1]]``, and y_i is 1, 0, or -1 for
-    unknown: log-likelihood 0, posterior sigma(eta), gradient and second derivative 0. Log-odds of
-    +-inf mean a known instance label; a bag label that they forbid has log-likelihood -inf.
+    In all methods, bag i is ``log_odds[offsets[i]:offsets[i + 1]]``, and y_i is 1, 0, or -1 if unknown. For
+    an unknown label, the log-likelihood, the gradient and the second derivative are 0, and the posterior is
+    sigma(eta). Log-odds of +-inf represent known instance labels. If they contradict the bag label, the
+    log-likelihood is -inf.
 
     Attributes
     ----------
     has_latent_labels : bool
-        Whether the rule has instance labels, and so `estep` and `hessian_product`.
+        Whether the rule has instance labels. Only then, it has `estep` and `hessian_product`.
     negative_bags_are_pure : bool
         Whether every instance of a negative bag is negative.
     is_smooth : bool
-        Whether the likelihood has a gradient everywhere.
+        Whether the likelihood is differentiable everywhere.
 
     Examples
     --------
-    Of two instances that are positive or not with even odds, one at least is positive in three cases of four,
-    and each of them in two of those three:
+    Two instances are each positive with probability 0.5. At least one of them is positive with probability
+    3/4. Given that the bag is positive, each instance is positive with probability 2/3:
 
     >>> import numpy as np
     >>> from bagwise import Or
@@ -89,14 +90,14 @@ class Rule(BaseEstimator):
     hessian_product: Callable[..., np.ndarray]
 
     def start(self, offsets: ArrayLike, y: ArrayLike) -> Rule:
-        """Resolve what the user left open, from the sizes and labels of the training bags.
+        """Determine unset parameters (None) from the sizes and labels of the training bags.
 
         Parameters
         ----------
         offsets : ndarray of shape (n_bags + 1,)
-            Where each bag begins, and the end of the last.
+            Offsets of the bags: bag i consists of the instances ``offsets[i]:offsets[i + 1]``.
         y : ndarray of shape (n_bags,)
-            1, 0, or -1 for unknown.
+            Labels of the bags: 1, 0, or -1 if unknown.
 
         Returns
         -------
@@ -105,12 +106,12 @@ class Rule(BaseEstimator):
         return self
 
     def update(self, statistics: np.ndarray) -> Rule:
-        """Maximise over the rule's own parameters: its M step.
+        """Run the M step: maximise over the parameters of the rule.
 
         Parameters
         ----------
         statistics : ndarray
-            The `RuleResult.statistics` of all bags, added up.
+            Sum of the `RuleResult.statistics` of all bags.
 
         Returns
         -------
@@ -119,14 +120,14 @@ class Rule(BaseEstimator):
         return self
 
     def alternatives(self, offsets: ArrayLike, y: ArrayLike) -> Sequence[Rule]:
-        """Give the rules that a fit compares, each as `start` leaves it; several if a parameter is discrete.
+        """Return the started rules that a fit compares; several if a discrete parameter is learned.
 
         Parameters
         ----------
         offsets : ndarray of shape (n_bags + 1,)
-            Where each bag begins, and the end of the last.
+            Offsets of the bags: bag i consists of the instances ``offsets[i]:offsets[i + 1]``.
         y : ndarray of shape (n_bags,)
-            1, 0, or -1 for unknown.
+            Labels of the bags: 1, 0, or -1 if unknown.
 
         Returns
         -------
@@ -136,30 +137,30 @@ class Rule(BaseEstimator):
 
     @property
     def learns(self) -> bool:
-        """Whether `update` has something to learn."""
+        """Whether `update` learns parameters."""
         return False
 
     @property
     def n_parameters(self) -> int:
-        """Number of parameters that the data settled, for information criteria."""
+        """Number of parameters determined by the data, for information criteria."""
         return 0
 
     def log_prior(self) -> float:
-        """Log density, up to a constant, of what `update` learns: a term of the objective of a fit."""
+        """Return the log prior of the learned parameters up to a constant, a term of the objective."""
         return 0.0
 
-    # ------------------------------------------------------------------ what labels say
+    # ------------------------------------------------------------------ labels
 
     def known_labels(self, y: ArrayLike) -> np.ndarray:
-        """Say which labels are known, one bool for each; an unknown one carries no information."""
+        """Return a mask of the known labels; unknown labels carry no information."""
         return np.asarray(y) >= 0
 
     def unknown_labels(self, n_bags: int) -> np.ndarray:
-        """Give `n_bags` labels that are not known."""
+        """Return `n_bags` unknown labels."""
         return np.full(n_bags, -1, dtype=np.int8)
 
     def pure_bags(self, y: ArrayLike) -> np.ndarray:
-        """Say of which bags the label makes every instance negative, one bool for each."""
+        """Return a mask of the bags whose label implies that all their instances are negative."""
         y = np.asarray(y)
         return y == 0 if self.negative_bags_are_pure else np.zeros(len(y), dtype=bool)
 
@@ -173,18 +174,19 @@ class Rule(BaseEstimator):
         Parameters
         ----------
         log_odds : ndarray of shape (n_instances,)
-            Of every instance.
+            Log-odds of the instances.
         offsets : ndarray of shape (n_bags + 1,)
-            Where each bag begins, and the end of the last.
+            Offsets of the bags: bag i consists of the instances ``offsets[i]:offsets[i + 1]``.
         y : ndarray of shape (n_bags,)
-            1, 0, or -1 for unknown.
+            Labels of the bags: 1, 0, or -1 if unknown.
 
         Returns
         -------
         log_likelihood : ndarray of shape (n_bags,)
-            Zero where the label is unknown.
+            Zero if the label is unknown.
         gradient : ndarray of shape (n_instances,)
-            Derivative d log P(y_i) / d eta_ij. For a rule with latent labels it is posterior - sigma(eta_ij).
+            Derivative d log P(y_i) / d eta_ij. For rules with latent labels, this is
+            posterior - sigma(eta_ij).
         """
         log_odds, offsets, y = normalise(log_odds, offsets, y)
         result = self.estep(log_odds, offsets, y)
@@ -193,8 +195,8 @@ class Rule(BaseEstimator):
     def _gradient_of(
         self, result: RuleResult, log_odds: np.ndarray, offsets: np.ndarray, y: np.ndarray
     ) -> np.ndarray:
-        """Posterior - sigma(eta), from an E step."""
-        # Of the two equal differences, the one between the smaller numbers loses fewer digits.
+        """Return posterior - sigma(eta), from an E step."""
+        # The gradient equals two differences. The difference of the smaller values has less cancellation.
         gradient = np.where(
             result.posterior > 0.5,
             expit(-log_odds) - result.complement,
@@ -209,14 +211,14 @@ class Rule(BaseEstimator):
         Parameters
         ----------
         log_odds : ndarray of shape (n_instances,)
-            Of every instance.
+            Log-odds of the instances.
         offsets : ndarray of shape (n_bags + 1,)
-            Where each bag begins, and the end of the last.
+            Offsets of the bags: bag i consists of the instances ``offsets[i]:offsets[i + 1]``.
 
         Returns
         -------
         log_proba : ndarray of shape (n_bags, 2)
-            Columns log P(-), log P(+); each is accurate where the other is nearly 0.
+            Columns log P(-) and log P(+). Both are accurate, even if the other is nearly 0.
         """
         every_bag = np.ones(len(np.asarray(offsets)) - 1, dtype=np.int8)
         negative, _ = self.gradient(log_odds, offsets, 0 * every_bag)
@@ -226,42 +228,43 @@ class Rule(BaseEstimator):
     def curvature(
         self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Curvature of -log P(y_i): a diagonal and one outer product for every bag.
+        """Compute the curvature of -log P(y_i): a diagonal and one outer product for every bag.
 
         Parameters
         ----------
         log_odds : ndarray of shape (n_instances,)
-            Of every instance.
+            Log-odds of the instances.
         offsets : ndarray of shape (n_bags + 1,)
-            Where each bag begins, and the end of the last.
+            Offsets of the bags: bag i consists of the instances ``offsets[i]:offsets[i + 1]``.
         y : ndarray of shape (n_bags,)
-            1, 0, or -1 for unknown.
+            Labels of the bags: 1, 0, or -1 if unknown.
 
         Returns
         -------
         diagonal, factor : ndarray of shape (n_instances,)
-            The block of a bag is diag(diagonal) + factor factor'. Rules whose Hessian has this form give it
-            exactly; it may be indefinite. The others give Fisher's information, P (1 - P) d d' with
-            d the gradient of log P(+) - log P(-), which is the Hessian on average and never indefinite.
+            The block of a bag is diag(diagonal) + factor factor'. If the Hessian of the rule has this form,
+            the result is the exact Hessian, which can be indefinite. Otherwise, the result is the Fisher
+            information P (1 - P) d d', where d is the gradient of log P(+) - log P(-). This is the expected
+            Hessian, and it is positive semidefinite.
         """
         log_odds, offsets, y = normalise(log_odds, offsets, y)
         known = np.repeat(self.known_labels(y), np.diff(offsets))
         return np.zeros(len(log_odds)), self.information(log_odds, offsets) * known
 
     def information(self, log_odds: ArrayLike, offsets: ArrayLike) -> np.ndarray:
-        """Fisher's information that a label gives of its bag's log-odds, P (1 - P) d d': a factor.
+        """Compute a factor of the Fisher information P (1 - P) d d' of the bag labels on the log-odds.
 
         Parameters
         ----------
         log_odds : ndarray of shape (n_instances,)
-            Of every instance.
+            Log-odds of the instances.
         offsets : ndarray of shape (n_bags + 1,)
-            Where each bag begins, and the end of the last.
+            Offsets of the bags: bag i consists of the instances ``offsets[i]:offsets[i + 1]``.
 
         Returns
         -------
         factor : ndarray of shape (n_instances,)
-            The information of a bag is factor factor', with d the gradient of log P(+) - log P(-).
+            The information of a bag is factor factor'; d is the gradient of log P(+) - log P(-).
         """
         every_bag = np.ones(len(np.asarray(offsets)) - 1, dtype=np.int8)
         log_positive, by_positive = self.gradient(log_odds, offsets, every_bag)
@@ -271,18 +274,18 @@ class Rule(BaseEstimator):
 
 
 class Link(Rule):
-    """Base class of the rules without latent labels: log-likelihood and gradient only.
+    """Base class of rules without latent labels, which have only a log-likelihood and a gradient.
 
-    P(+) of a link is not affine in every instance probability, so no P(y | z) stands behind it:
-    there is no posterior, no E step, and no second derivative of the form above. A subclass
-    defines `gradient`.
+    For a link, P(+) is not an affine function of each instance probability. Therefore, there is no
+    distribution P(y | z), no posterior, no E step, and no second derivative as in `Rule`. A subclass defines
+    `gradient`.
 
     Examples
     --------
     >>> import numpy as np
     >>> from bagwise import Max
     >>> rule = Max()
-    >>> np.exp(rule.log_proba([0.0, 1.0], [0, 2])).round(3)  # of the larger log-odds
+    >>> np.exp(rule.log_proba([0.0, 1.0], [0, 2])).round(3)  # sigma(1.0), from the larger log-odds
     array([[0.269, 0.731]])
     >>> rule.has_latent_labels, hasattr(rule, "estep")
     (False, False)
@@ -293,12 +296,12 @@ class Link(Rule):
     def gradient(
         self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Compute the log-likelihood and its gradient: see `Rule.gradient`."""
+        """Compute the log-likelihood and its gradient; see `Rule.gradient`."""
         raise NotImplementedError(f"{type(self).__name__} must define gradient.")
 
 
 def normalise(log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike, *more: ArrayLike) -> list[np.ndarray]:
-    """Bring arguments into the one form that kernels are compiled for, and see that they fit.
+    """Validate arguments and convert them to the data types that the compiled kernels need.
 
     Parameters
     ----------
@@ -320,18 +323,20 @@ def normalise(log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike, *more: Arra
         or (offsets[1:] < offsets[:-1]).any()
     ):
         raise ValueError(
-            f"offsets must rise from 0 to the number of log_odds, never falling; got offsets from "
-            f"{offsets[:1]} to {offsets[-1:]} and log_odds of shape {log_odds.shape}."
+            f"offsets must start with 0, never decrease, and end with the length of log_odds; got offsets "
+            f"from {offsets[:1]} to {offsets[-1:]} and log_odds of shape {log_odds.shape}."
         )
     y = np.asarray(y)
-    # Most calls come from solvers, thousands of times with labels that are int8 already.
+    # Fast path: solvers call this thousands of times with int8 labels.
     is_label = (y + 1).view(np.uint8) <= 2 if y.dtype == np.int8 else (y == 1) | (y == 0) | (y == -1)
     if y.shape != (len(offsets) - 1,) or not is_label.all():
         raise ValueError(
-            f"y must hold 1, 0 or -1 (unknown) for each of the {len(offsets) - 1} bags; got shape "
-            f"{y.shape} and the values {np.unique(y)[:5]}."
+            f"y must contain 1, 0 or -1 (unknown) for each of the {len(offsets) - 1} bags; got shape "
+            f"{y.shape} with the values {np.unique(y)[:5]}."
         )
     for array in others:
         if array.shape != log_odds.shape:
-            raise ValueError(f"v must have the shape of log_odds, {log_odds.shape}; got {array.shape}.")
+            raise ValueError(
+                f"v must have the same shape as log_odds, {log_odds.shape}; got shape {array.shape}."
+            )
     return [log_odds, offsets, *readonly(y, dtype=np.int8), *others]

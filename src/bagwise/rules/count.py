@@ -1,4 +1,4 @@
-"""Rules that look at the number of positive instances in a bag, and at nothing else."""
+"""Count rules, which depend only on the number of positive instances in a bag."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from bagwise.data.blocks.sharing import share_out
 from bagwise.rules.base import Rule, RuleResult, normalise
 
 _LIKELY = np.log(0.75)
-# Log-probabilities that differ by less than this are the same number in floating point.
+# Probabilities whose logarithms differ by less than this are equal in double precision.
 _SAME = 2.0**-53
 
-# Work of a block, in cells of about a nanosecond: long beside the start of a thread, and short beside a fit.
+# Work per block, in cells of about one nanosecond: much longer than the start of a thread, and much shorter
+# than a fit.
 _BLOCK_CELLS = 2_000_000
 
 
 class LabelerTable(NamedTuple):
-    """The labeler as kernels read it: log P(label | n) of bag i is log_weight[first[i, label] + n].
+    """Labeler as a table for kernels: log P(label | n) of bag i is log_weight[first[i, label] + n].
 
-    It is given for n = 0..last[i, label]; the last entry holds for larger n.
+    The table contains n = 0..last[i, label]; the last entry also applies to larger n.
     """
 
     log_weight: np.ndarray
@@ -32,24 +33,26 @@ class LabelerTable(NamedTuple):
 
 
 class CountRule(Rule):
-    """Base class: the label of a bag depends on the number n of its positive instances.
+    """Base class of count rules: the bag label depends on the number n of positive instances.
 
     With the log-odds eta_ij of the m_i instances of bag i, independent labels z_ij, and a labeler phi::
 
         n_i = sum_j z_ij,    P(y_i = 1 | z_i) = phi(n_i, m_i)
         P(y_i = 1) = sum_n phi(n, m_i) P(n_i = n)    (n_i is Poisson-binomial)
 
-    A subclass defines `log_labeler`, and says in `depends_on_size` whether phi needs the size of the bag.
-    One that learns is a `LearnedRule` too, whose statistics are expected numbers of bags by count.
+    A subclass defines `log_labeler`, and sets `depends_on_size` if phi depends on the size of the bag. A
+    subclass with learned parameters is also a `LearnedRule`. Its statistics are the expected numbers of bags
+    with each count.
 
     Notes
     -----
-    The distribution of n_i and all posteriors are exact, by forward and backward recursion: O(m_i^2), or
-    O(m_i k) where phi does not change for n >= k. Bags of more than a thousand instances forget counts that
-    have no probability, which changes nothing beyond the twentieth digit and costs O(m_i log m_i). Memory is
-    O(m_i log m_i). Log-likelihoods of any size are exact: a bag whose probability is below 1e-250 is done in
-    the log domain. The label of a bag may be impossible whatever the log-odds, as under a
-    threshold above its size: its log-likelihood is -inf, and its posterior is the prior.
+    The distribution of n_i and all posteriors are exact. They are computed by forward and backward recursion
+    in O(m_i^2), or in O(m_i k) if phi is constant for n >= k. For bags of more than a thousand instances,
+    counts with negligible probability are dropped. This changes results only beyond the twentieth digit and
+    costs O(m_i log m_i). The memory is O(m_i log m_i). Log-likelihoods are exact for any magnitude: bags with
+    a probability below 1e-250 are computed in the log domain. A label can be impossible for all log-odds, for
+    example if a threshold exceeds the size of the bag. Then the log-likelihood is -inf, and the posterior is
+    the prior.
 
     Examples
     --------
@@ -66,28 +69,28 @@ class CountRule(Rule):
     """
 
     depends_on_size = False
-    # Whether the M step looks at counts one by one, those too that the labeler treats alike at present.
+    # Whether the M step needs every count, even if the labeler currently has equal values for some counts.
     _learns_each_count = False
 
     def log_labeler(self, counts: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-        """Give log P(- | n) and log P(+ | n) for the numbers n in `counts`, for a bag of `size` instances."""
+        """Return log P(- | n) and log P(+ | n) for each n in `counts`, for a bag of `size` instances."""
         raise NotImplementedError(f"{type(self).__name__} must define log_labeler.")
 
     def _largest_count(self, size: int) -> int:
-        """Give a count from which on the labeler does not change, or `size`."""
+        """Return a count from which the labeler is constant, or `size`."""
         return size
 
     @property
     def _n_statistics(self) -> int:
-        """How many counts the M step looks at; 0 if nothing is learned."""
+        """Number of counts in the statistics of the M step; 0 if the rule has no learned parameters."""
         return 0
 
     def expected_log_likelihood(self, statistics: np.ndarray) -> float:
-        """Log-likelihood of labels given counts, for expected numbers of bags: see `LearnedRule`."""
+        """Compute the expected log-likelihood of the labels given the counts; see `LearnedRule`."""
         both = self.log_labeler(np.arange(self._n_statistics), 0)
         return float(sum(np.vdot(number, log_p) for number, log_p in zip(statistics, both, strict=True)))
 
-    # ------------------------------------------------------------------ the waist
+    # ------------------------------------------------------------------ interface of rules
 
     def estep(
         self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None
@@ -97,19 +100,19 @@ class CountRule(Rule):
         Parameters
         ----------
         log_odds : ndarray of shape (n_instances,)
-            Of every instance.
+            Log-odds of the instances.
         offsets : ndarray of shape (n_bags + 1,)
-            Where each bag begins, and the end of the last.
+            Offsets of the bags: bag i consists of the instances ``offsets[i]:offsets[i + 1]``.
         y : ndarray of shape (n_bags,)
-            1, 0, or -1 for unknown.
+            Labels of the bags: 1, 0, or -1 if unknown.
         weight : ndarray of shape (n_bags,), default=None
-            Multiplies the statistics.
+            Weights of the bags in the statistics.
 
         Returns
         -------
         RuleResult
-            `statistics`, if the rule learns something, are the expected numbers of negative and of positive
-            bags with n positive instances: shape (2, n_counts).
+            If the rule has learned parameters, `statistics` contains the expected numbers of negative and of
+            positive bags with n positive instances: shape (2, n_counts).
         """
         log_odds, offsets, y = normalise(log_odds, offsets, y)
         posterior, complement = np.empty_like(log_odds), np.empty_like(log_odds)
@@ -120,7 +123,7 @@ class CountRule(Rule):
     def gradient(
         self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Compute the log-likelihood and its gradient: see `Rule.gradient`."""
+        """Compute the log-likelihood and its gradient; see `Rule.gradient`."""
         return self.gradient_and_statistics(log_odds, offsets, y, None)[:2]
 
     def gradient_and_statistics(
@@ -141,7 +144,7 @@ class CountRule(Rule):
         weight: ArrayLike | None,
         outputs: tuple[np.ndarray, ...],
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Fill the outputs of `_run`; give log-likelihoods, and statistics, empty if nothing is learned."""
+        """Fill the outputs of `_run`; return log-likelihoods and statistics (empty without learning)."""
         width = self._n_statistics
         row = y if width else None
         labeler = self._labeler(offsets, join=not (width and self._learns_each_count))
@@ -151,13 +154,13 @@ class CountRule(Rule):
         return log_likelihood, counts if width else np.empty(0)
 
     def log_proba(self, log_odds: ArrayLike, offsets: ArrayLike) -> np.ndarray:
-        """Compute the log-probability of both labels of every bag: see `Rule.log_proba`."""
+        """Compute the log-probability of both labels of every bag; see `Rule.log_proba`."""
         columns = []
         for label in (0, 1):
             y = np.full(len(np.asarray(offsets)) - 1, label, dtype=np.int8)
             columns.append(self._run(*normalise(log_odds, offsets, y))[0])
         log_proba = np.column_stack(columns)
-        # The logarithm of a probability near 1 has its digits from the other one.
+        # For probabilities near 1, the logarithm is more accurate if computed from the other probability.
         likely = log_proba > _LIKELY
         other = log_proba[:, ::-1][likely]
         log_proba[likely] = np.log1p(-np.exp(other))
@@ -168,17 +171,17 @@ class CountRule(Rule):
     ) -> np.ndarray:
         """Compute the second derivative of the log-likelihood times `v`.
 
-        The recursions carry along their derivative in direction v, at about three times the cost of a
-        gradient.
+        The recursions also compute their derivative in the direction v. The cost is about three times that of
+        a gradient.
 
         Parameters
         ----------
         log_odds, v : ndarray of shape (n_instances,)
-            A number for every instance each.
+            Log-odds of the instances, and the vector v.
         offsets : ndarray of shape (n_bags + 1,)
-            Where each bag begins, and the end of the last.
+            Offsets of the bags: bag i consists of the instances ``offsets[i]:offsets[i + 1]``.
         y : ndarray of shape (n_bags,)
-            1, 0, or -1 for unknown.
+            Labels of the bags: 1, 0, or -1 if unknown.
 
         Returns
         -------
@@ -195,17 +198,17 @@ class CountRule(Rule):
         Parameters
         ----------
         log_odds : ndarray of shape (n_instances,)
-            Of every instance.
+            Log-odds of the instances.
         offsets : ndarray of shape (n_bags + 1,)
-            Where each bag begins, and the end of the last.
+            Offsets of the bags: bag i consists of the instances ``offsets[i]:offsets[i + 1]``.
         y : ndarray of shape (n_bags,), default=None
-            Labels of the bags: the distribution is then that given the label. Without, or where y_i is -1,
-            it is that before the label is seen. An impossible label leaves a row of zeros.
+            Labels of the bags, on which the distribution is conditioned. Without labels, or if y_i is -1, the
+            distribution is unconditional. For an impossible label, the row is zero.
 
         Returns
         -------
         proba : ndarray of shape (n_bags, largest size + 1)
-            Zero beyond the size of a bag.
+            Row i contains P(n_i = n) for n = 0, 1, ...; entries beyond the size of the bag are zero.
         """
         n_bags = len(np.asarray(offsets)) - 1
         given = self.unknown_labels(n_bags) if y is None else y
@@ -216,7 +219,7 @@ class CountRule(Rule):
             chosen = np.flatnonzero(self.known_labels(labels) == known)
             if not len(chosen):
                 continue
-            # A label that is certain whatever the count says nothing: what is left is the prior.
+            # For unknown labels, use a labeler that does not depend on the count: the result is the prior.
             labeler = self._labeler(offsets, join=False) if known else _indifferent(offsets)
             row = np.full(n_bags, -1)
             row[chosen] = chosen
@@ -237,11 +240,11 @@ class CountRule(Rule):
         each: ArrayLike | None = None,
         labeler: LabelerTable | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Run the kernels over blocks of bags; give log-likelihoods, and counts of the `shape`.
+        """Run the kernels over blocks of bags; return log-likelihoods and an array of counts with `shape`.
 
-        `outputs` are posterior, complement and gradient, (n_instances,), or of length 0 where they are not
-        wanted; with `v` the last is the Hessian times v. P(n | y_i) is added, times each[i], to row row[i]
-        of the counts.
+        `outputs` are arrays for posterior, complement and gradient, with shape (n_instances,), or with length
+        0 if they are not needed. With `v`, the last output is the Hessian times v. For every bag i,
+        each[i] * P(n | y_i) is added to the row row[i] of the counts.
         """
         labeler = LabelerTable(*readonly(*(self._labeler(offsets) if labeler is None else labeler)))
         (row,) = readonly(np.full(len(y), -1) if row is None else row, dtype=np.int64)
@@ -262,7 +265,7 @@ class CountRule(Rule):
         return np.concatenate([np.empty(0), *log_likelihoods]), sum(counts, np.zeros(shape))
 
     def _labeler(self, offsets: np.ndarray, *, join: bool = True) -> LabelerTable:
-        """Write the labeler out for the sizes at hand; `join` makes one count of all that end alike."""
+        """Make the labeler table for these bag sizes; `join` merges counts with equal label probability."""
         sizes = np.diff(offsets)
         largest = int(sizes.max(initial=0))
         if self.depends_on_size:
@@ -283,13 +286,14 @@ class CountRule(Rule):
                 first[k, label], last[k, label] = used, kept - 1
                 even[k, label] = np.argmax(values != values[0]) or len(values)
                 used += kept
-        # A bag too small to reach a change has a label that is certain: whatever larger ones are beside it.
+        # In bags too small to reach a change of the labeler, the label does not depend on the count. The
+        # result for a bag must not depend on larger bags in the same call.
         certain = join & (sizes[:, None] < even[kind])
         return LabelerTable(np.concatenate(pieces), first[kind], np.where(certain, 0, last[kind]))
 
 
 def run_kernels(bags: tuple[Any, ...], rule: tuple[Any, ...], outputs: tuple[Any, ...]) -> np.ndarray:
-    """Do one block of bags: small ones, then large ones, then those too improbable for plain floats."""
+    """Compute one block of bags: small bags, then large bags, then bags whose probability underflows."""
     from bagwise._core.compiled.count_leaf import ALIGN, BUDGET, small_bags
 
     log_odds, offsets, y, v = bags
@@ -300,7 +304,7 @@ def run_kernels(bags: tuple[Any, ...], rule: tuple[Any, ...], outputs: tuple[Any
     left = np.flatnonzero(np.isnan(log_likelihood))
     if len(left):
         sizes = np.diff(offsets)[left]
-        # Rows are at most that long: all that were left because they are large are among these.
+        # This is an upper bound on the row length, so it includes all bags that are left due to their size.
         large = left[(sizes + 1) * (np.minimum(sizes, rule[2][left, y[left]]) + 1 + ALIGN) > BUDGET]
         if len(large):
             from bagwise._core.compiled.count_tree import large_bags
@@ -316,14 +320,14 @@ def run_kernels(bags: tuple[Any, ...], rule: tuple[Any, ...], outputs: tuple[Any
 
 
 def _changing(values: np.ndarray) -> int:
-    """Length of `values` without the entries at the end that repeat the one before them."""
+    """Return the length of `values` without repeated entries at the end."""
     with np.errstate(invalid="ignore"):
         differs = np.flatnonzero(~((np.abs(values - values[-1]) < _SAME) | (values == values[-1])))
     return int(differs[-1]) + 2 if len(differs) else 1
 
 
 def _indifferent(offsets: np.ndarray) -> LabelerTable:
-    """A label that has probability one whatever the count, with all counts kept apart."""
+    """Return a labeler table with label probability 1 for every count, without merging counts."""
     sizes = np.diff(offsets)
     none = np.zeros((len(sizes), 2), dtype=np.int64)
     return LabelerTable(np.zeros(int(sizes.max(initial=0)) + 1), none, np.column_stack([sizes, sizes]))

@@ -1,4 +1,4 @@
-"""Labelers of counts that are learned by EM: how probable a positive label is for n positive instances."""
+"""Learned labelers: the probability of a positive label given n positive instances."""
 
 from __future__ import annotations
 
@@ -11,47 +11,48 @@ from bagwise.rules.count import CountRule
 from bagwise.rules.learned import LearnedRule
 
 _LEAST = float(np.finfo(float).eps)
-# Steps between equal values have no logarithm; this one is next to nothing.
+# Lower limit of the steps between values, because a step of zero has no logarithm.
 _LEAST_STEP = 1e-6
-# Of soft thresholds, where fits may start: what an instance adds to the log-odds, and how far a table goes.
+# Soft thresholds, which fits can start from: slope of the log-odds, and their limit in a table.
 _SOFT_SLOPE, _SOFT_LIMIT = 3.0, 4.0
-# Of slopes that are learned; their squares are numbers.
+# Upper limit of the logarithm of learned slopes, so that the squares of slopes do not overflow.
 _LARGEST_LOG_SLOPE = 340.0
-# Values of a table that agree to so many digits count as one parameter.
+# Table values that agree to this number of decimals count as one parameter.
 _DIGITS = 3
 
 
 class CountTable(CountRule, LearnedRule):
-    """P(+) of a bag is read from a table by the number of its positive instances.
+    """Count rule with a table: P(+) of a bag is the table value for its number of positive instances.
 
     With v_n = ``values[n]`` and n_i the number of positive instances of bag i::
 
         P(y_i = 1 | z_i) = v_min(n_i, K),    K = len(values) - 1
 
-    Use it to see the rule that the data follow without assuming a form, given many bags that differ; with
-    ``monotone=True`` wherever more positive instances cannot make a positive label less probable. With few
-    bags `CountLogistic` has two numbers to learn instead of one for every count.
+    Use it to estimate the rule from many diverse bags without assuming a functional form. Use
+    ``monotone=True`` if additional positive instances cannot make a positive label less probable. With few
+    bags, use `CountLogistic`, which learns two parameters instead of one for every count.
 
     Parameters
     ----------
     values : array of shape (n_counts,), default=None
-        Probabilities of a positive label for 0, 1, 2, ... positive instances; the last one holds for larger
-        numbers. None: learned, with an entry for every count up to the largest bag.
+        Probabilities of a positive label for 0, 1, 2, ... positive instances. The last value also applies to
+        larger counts. With None, the values are learned, one for every count up to the largest bag.
     monotone : bool, default=False
-        Whether the values that are learned must not fall with the count.
+        Whether learned values are constrained to be nondecreasing.
     pseudo_count : float, default=0.1
-        Positive and negative bags that are added to every count when values are learned. Without any, a
-        value that is 0 or 1 once would stay so.
+        Number of positive and of negative bags that are added to every count when values are learned.
+        Without pseudo-counts, a value that reaches 0 or 1 would never change again.
     learned : tuple of str, default=()
-        Written by a fit, not by you: ("values",) in a ``rule_`` whose values were learned, so that a clone
-        of it has the same prior.
+        Set by fits, not by users. It is ("values",) in a ``rule_`` with learned values, so that clones have
+        the same prior.
 
     Notes
     -----
-    The M step is ``(d_n + a) / (d_n + t_n + 2 a)``, with d_n and t_n the expected numbers of positive and of
-    negative bags with n positive instances and a the pseudo-count; the monotone one is the weighted isotonic
-    regression of these, which is exactly the maximum. It is the mode under a Beta(1 + a, 1 + a) prior, which
-    the objective of a fit contains (`log_prior`). The paper has no pseudo-counts.
+    The M step is ``(d_n + a) / (d_n + t_n + 2 a)``. Here d_n and t_n are the expected numbers of positive and
+    negative bags with n positive instances, and a is the pseudo-count. With ``monotone=True``, the M step is
+    the weighted isotonic regression of these values, which is the exact maximum. The result is the mode under
+    a Beta(1 + a, 1 + a) prior, which is part of the objective (`log_prior`). The paper does not use
+    pseudo-counts.
 
     Examples
     --------
@@ -78,39 +79,37 @@ class CountTable(CountRule, LearnedRule):
 
     @property
     def n_parameters(self) -> int:
-        """Number of different values, if they are learned: equal ones are one parameter."""
+        """Number of distinct learned values; equal values count as one parameter."""
         return len(np.unique(np.round(self._read_values(), _DIGITS))) if self.learned else 0
 
     def start(self, offsets: ArrayLike, y: ArrayLike) -> CountTable:
-        """Begin with values that rise evenly, one for every count up to the largest bag."""
+        """Start with evenly increasing values, one for every count up to the size of the largest bag."""
         if self.values is not None:
             self._refuse_impossible(np.diff(offsets), np.asarray(y))
             return CountTable(self.values, self.monotone, self.pseudo_count) if self.learned else self
         if not self.pseudo_count > 0:
-            raise ValueError(
-                f"pseudo_count must be positive when values are learned; got {self.pseudo_count!r}."
-            )
+            raise ValueError(f"pseudo_count must be > 0 if values are learned; got {self.pseudo_count!r}.")
         n_counts = int(np.diff(offsets).max(initial=1)) + 1
         return self._with_values(np.arange(1.0, n_counts + 1) / (n_counts + 1))
 
     def _refuse_impossible(self, sizes: np.ndarray, y: np.ndarray) -> None:
-        """Refuse labels that no number of positive instances can give; a likelihood of zero has no slope."""
+        """Raise an error if a label is impossible for every count: a zero likelihood has no gradient."""
         values = self._read_values()
         largest = np.minimum(sizes, len(values) - 1)
         for label, word in ((0, "negative"), (1, "positive")):
-            # Up to every count: whether the label has some probability.
+            # For each count: whether the label is possible for this count or a smaller one.
             possible = np.logical_or.accumulate(values > 0 if label else values < 1)
             impossible = (y == label) & ~possible[largest]
             if impossible.any():
                 size = int(sizes[np.argmax(impossible)])
                 raise ValueError(
                     f"values={self.values!r} makes the label of a {word} bag with {size} instances "
-                    f"impossible: all of the first {min(size, len(values) - 1) + 1} are {1 - label}. Use "
-                    "values between."
+                    f"impossible, because all of the first {min(size, len(values) - 1) + 1} values are "
+                    f"{1 - label}; use values between 0 and 1."
                 )
 
     def soft_threshold(self, k: int) -> CountTable | None:
-        """Give the table of a soft threshold."""
+        """Return the table of a soft threshold, or None if no values are learned."""
         if not self.learned:
             return None
         intercept, slope = _soft_threshold(k)
@@ -118,26 +117,26 @@ class CountTable(CountRule, LearnedRule):
         return self._with_values(expit(np.clip(log_odds, -_SOFT_LIMIT, _SOFT_LIMIT)))
 
     def update(self, statistics: np.ndarray) -> CountTable:
-        """Maximise over the values: see the notes above."""
+        """Maximise over the values; see the notes above."""
         if not self.learned:
             return self
         negative, positive = statistics + self.pseudo_count
         weight = negative + positive
         values = positive / weight
         if self.monotone:
-            # A mean of numbers inside (0, 1) may be rounded to its end.
+            # A mean of values inside (0, 1) can be rounded to 0 or 1.
             values = np.clip(isotonic_regression(values, sample_weight=weight), values.min(), values.max())
         return self._with_values(values)
 
     def log_prior(self) -> float:
-        """Log density, up to a constant, of the values that are learned."""
+        """Return the log prior of learned values, up to a constant."""
         if not self.learned:
             return 0.0
         values = self._read_values()
         return float(self.pseudo_count * (np.log(values) + np.log1p(-values)).sum())
 
     def parameters(self) -> np.ndarray:
-        """Log-odds of learned values; if they must not fall, the first and the logarithms of the steps."""
+        """Return the log-odds of learned values; if monotone, the first value and logarithms of the steps."""
         if not self.learned:
             return np.empty(0)
         log_odds = logit(self._read_values())
@@ -146,15 +145,15 @@ class CountTable(CountRule, LearnedRule):
         return log_odds
 
     def with_parameters(self, vector: np.ndarray) -> CountTable:
-        """Take other values, given as `parameters` are."""
+        """Return the rule with other values, in the form of `parameters`."""
         if not len(vector):
             return self
         log_odds = np.append(vector[0], np.exp(vector[1:])).cumsum() if self.monotone else vector
-        # A trial step may go where probabilities are rounded to 0 or 1, which have no logarithm.
+        # In a trial step, probabilities can be rounded to 0 or 1, which have no finite log-odds.
         return self._with_values(np.clip(expit(log_odds), _LEAST, 1 - _LEAST))
 
     def parameter_gradient(self, statistics: np.ndarray) -> np.ndarray:
-        """Gradient of log-likelihood and log prior in the `parameters`, from the statistics there."""
+        """Compute the gradient of log-likelihood plus log prior, from statistics at these `parameters`."""
         if not self.learned:
             return np.empty(0)
         negative, positive = statistics + self.pseudo_count
@@ -165,14 +164,14 @@ class CountTable(CountRule, LearnedRule):
         return by_log_odds
 
     def log_labeler(self, counts: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-        """Look up the logarithms of the values."""
+        """Return the logarithms of both label probabilities from the table."""
         table = self._read_values()
         values = table[np.minimum(counts, len(table) - 1)]
         with np.errstate(divide="ignore"):
             return np.log1p(-values), np.log(values)
 
     def log_odds_slopes(self, counts: np.ndarray) -> np.ndarray:
-        """Derivatives of the log-odds of a positive label in the `parameters`: see `LearnedRule`."""
+        """Compute derivatives of the log-odds of a positive label in the `parameters`; see `LearnedRule`."""
         if not self.learned:
             return np.empty((len(counts), 0))
         vector = self.parameters()
@@ -194,9 +193,9 @@ class CountTable(CountRule, LearnedRule):
     def _read_values(self) -> np.ndarray:
         _check_learned(self.learned, ("values",))
         if self.values is None:
-            raise ValueError("CountTable has no values yet; give them, or call start(offsets, y) first.")
+            raise ValueError("CountTable has no values; pass values or call start(offsets, y) first.")
         values = np.asarray(self.values, dtype=np.float64)
-        # NaN fails both comparisons, so it is refused here too.
+        # This form of the condition also rejects NaN.
         if values.ndim != 1 or not len(values) or not ((values >= 0) & (values <= 1)).all():
             raise ValueError(
                 f"values must be probabilities for 0, 1, 2, ... positive instances; got {self.values!r}."
@@ -205,35 +204,36 @@ class CountTable(CountRule, LearnedRule):
 
 
 class CountLogistic(CountRule, LearnedRule):
-    """The log-odds of a positive label rise linearly with the number of positive instances.
+    """Count rule whose log-odds of a positive label are linear in the number of positive instances.
 
     With the number n_i of positive instances of bag i::
 
         P(y_i = 1 | z_i) = sigma(intercept + slope * n_i)
 
-    Use it where labels are noisy and more positive instances make a positive label more probable: it learns
-    from which number on, -intercept / slope, and how sharply. With a large slope it is a `Threshold`, with
-    intercept -slope / 2 then nearly `Or`.
+    Use it if labels are noisy and additional positive instances make a positive label more probable. It
+    learns the midpoint of the transition, -intercept / slope, and its steepness. With a large slope, it is
+    nearly a `Threshold`; with intercept -slope / 2, it is then nearly `Or`.
 
     Parameters
     ----------
     intercept, slope : float, default=None
-        Log-odds of a positive label without any positive instance, and what each one adds. None: learned; a
-        slope that is learned is positive, since a falling labeler with mirrored log-odds would be the same
-        model.
+        Log-odds of a positive label without positive instances, and the increase per positive instance. With
+        None, a parameter is learned. A learned slope is always positive, because a negative slope with
+        mirrored log-odds would be the same model.
     ridge : float, default=0.01
-        Strength of the penalty ``ridge / 2 * (intercept^2 + slope^2)`` on what is learned. Without it the
-        slope would grow without end wherever a threshold fits.
+        Strength of the penalty ``ridge / 2 * (intercept^2 + slope^2)`` on learned parameters. Without the
+        penalty, the slope would increase indefinitely for data that follow a threshold.
     learned : tuple of str, default=()
-        Written by a fit, not by you: which of "intercept" and "slope" were learned, in a ``rule_``, so that
-        a clone of it has the same prior.
+        Set by fits, not by users. It contains the learned parameters of a ``rule_`` ("intercept" or "slope"),
+        so that clones have the same prior.
     n_counts : int, default=None
-        Written by a fit too: the counts that learning tells apart, one more than the largest training bag.
+        Set by fits, not by users. Number of counts in the statistics: the size of the largest training bag
+        plus 1.
 
     Notes
     -----
-    The M step is a logistic regression on the expected numbers of bags with every count, by L-BFGS.
-    The paper has no ridge, and orders the features of gradient and Hessian differently.
+    The M step is a logistic regression on the expected numbers of bags with each count, fitted by L-BFGS.
+    The paper has no ridge penalty, and its gradient and Hessian use another order of the features.
 
     Examples
     --------
@@ -259,47 +259,47 @@ class CountLogistic(CountRule, LearnedRule):
         self.n_counts = n_counts
 
     def start(self, offsets: ArrayLike, y: ArrayLike) -> CountLogistic:
-        """Begin with a slope of 1, and even odds at a quarter of the median size."""
+        """Start with a slope of 1 and a midpoint near a quarter of the median bag size."""
         learned = tuple(name for name in ("intercept", "slope") if getattr(self, name) is None)
         if not learned:
             self._read()
             return CountLogistic(self.intercept, self.slope, self.ridge) if self.learned else self
         if not self.ridge > 0:
-            raise ValueError(f"ridge must be positive when something is learned; got {self.ridge!r}.")
+            raise ValueError(f"ridge must be > 0 if intercept or slope is learned; got {self.ridge!r}.")
         sizes = np.diff(offsets)
         slope = 1.0 if self.slope is None else self.slope
         intercept = -slope * (0.5 + 0.25 * np.median(sizes)) if self.intercept is None else self.intercept
         return CountLogistic(float(intercept), float(slope), self.ridge, learned, int(sizes.max()) + 1)
 
     def soft_threshold(self, k: int) -> CountLogistic | None:
-        """Give the labeler of a soft threshold."""
+        """Return the rule for a soft threshold, or None unless both parameters are learned."""
         return self._with(*_soft_threshold(k)) if len(self.learned) == 2 else None
 
     def log_prior(self) -> float:
-        """Minus the ridge penalty on what is learned."""
+        """Return the negative ridge penalty on the learned parameters."""
         if not self.learned:
             return 0.0
         learned = self._select(*self._read())
         return float(-0.5 * self.ridge * learned @ learned)
 
     def parameters(self) -> np.ndarray:
-        """The intercept and the logarithm of the slope, as far as they are learned."""
+        """Return the intercept and the logarithm of the slope, if they are learned."""
         if not self.learned:
             return np.empty(0)
         intercept, slope = self._read()
         return self._select(intercept, np.log(slope) if "slope" in self.learned else 0.0)
 
     def with_parameters(self, vector: np.ndarray) -> CountLogistic:
-        """Take another intercept and logarithm of the slope."""
+        """Return the rule with other learned parameters, in the form of `parameters`."""
         intercept, slope = self._read()
         rest = list(vector)
         intercept = rest.pop(0) if "intercept" in self.learned else intercept
-        # A step of a solver may go far too far: it is not taken, because the penalty is large, not NaN.
+        # The limit keeps the penalty finite in very large trial steps, so that the solver rejects them.
         slope = np.exp(min(rest.pop(0), _LARGEST_LOG_SLOPE)) if "slope" in self.learned else slope
         return self._with(intercept, slope)
 
     def parameter_gradient(self, statistics: np.ndarray) -> np.ndarray:
-        """Gradient of log-likelihood and log prior in the `parameters`, from the statistics there."""
+        """Compute the gradient of log-likelihood plus log prior, from statistics at these `parameters`."""
         if not self.learned:
             return np.empty(0)
         intercept, slope = self._read()
@@ -318,8 +318,8 @@ class CountLogistic(CountRule, LearnedRule):
         return log_expit(-score), log_expit(score)
 
     def log_odds_slopes(self, counts: np.ndarray) -> np.ndarray:
-        """Derivatives of the log-odds of a positive label in the `parameters`: see `LearnedRule`."""
-        both = self._select(0.0, 1.0)  # of what is learned, which is the slope
+        """Compute derivatives of the log-odds of a positive label in the `parameters`; see `LearnedRule`."""
+        both = self._select(0.0, 1.0)  # 1 marks the slope among the learned parameters
         return np.where(both, np.asarray(counts)[:, None] * self._read()[1], 1.0)
 
     @property
@@ -327,7 +327,7 @@ class CountLogistic(CountRule, LearnedRule):
         return self.n_counts or 0
 
     def _select(self, intercept: float, slope: float) -> np.ndarray:
-        """Give of two numbers those that belong to what is learned."""
+        """Return the values that belong to learned parameters."""
         both = {"intercept": intercept, "slope": slope}
         return np.array([both[name] for name in both if name in self.learned], dtype=np.float64)
 
@@ -337,24 +337,24 @@ class CountLogistic(CountRule, LearnedRule):
     def _read(self) -> tuple[float, float]:
         _check_learned(self.learned, ("intercept", "slope"))
         if self.learned and not self.n_counts:
-            raise ValueError("learned needs n_counts, the counts to tell apart; leave both to a fit.")
+            raise ValueError("learned needs n_counts, the number of counts; only fits should set both.")
         if self.intercept is None or self.slope is None:
             raise ValueError(
-                "CountLogistic has no intercept or slope yet; give them, or call start(offsets, y) first."
+                "CountLogistic has no intercept or slope; pass both or call start(offsets, y) first."
             )
         if not (np.isfinite(self.intercept) and np.isfinite(self.slope)):
             raise ValueError(
                 f"intercept and slope must be finite; got {self.intercept!r} and {self.slope!r} "
-                "(an infinite slope is Threshold)."
+                "(for an infinite slope, use Threshold)."
             )
         return float(self.intercept), float(self.slope)
 
 
 def _check_learned(learned: tuple[str, ...], names: tuple[str, ...]) -> None:
     if not set(learned) <= set(names) or isinstance(learned, str):
-        raise ValueError(f"learned must be a tuple of names out of {names!r}; got {learned!r}.")
+        raise ValueError(f"learned must be a tuple with names from {names!r}; got {learned!r}.")
 
 
 def _soft_threshold(k: int) -> np.ndarray:
-    """Intercept and slope of log-odds that change sign between k - 1 and k."""
+    """Return the intercept and slope of log-odds that change sign between k - 1 and k."""
     return _SOFT_SLOPE * np.array([0.5 - k, 1.0])

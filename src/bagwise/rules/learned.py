@@ -1,4 +1,4 @@
-"""Rules with parameters that are learned from the bags, together with the instance model."""
+"""Rules with parameters that are learned from bags, together with the instance model."""
 
 from __future__ import annotations
 
@@ -12,26 +12,27 @@ from bagwise.rules.base import Rule, normalise
 
 
 class LearnedRule(Rule):
-    """Base class of the rules that learn: P(y | z) has parameters.
+    """Base class of rules with learned parameters in P(y | z).
 
-    What is learned is an ordinary parameter of the constructor, and so is `learned`, the names of those that
-    are: a clone of a fitted rule is the same rule. `start` fills in what was left open and names it there.
-    What is given stays as it is; a rule that another fit has learned is given too, so that `start` leaves
-    nothing to learn of it.
+    Learned parameters are ordinary constructor parameters. The constructor parameter `learned` contains their
+    names, so that a clone of a fitted rule is the same rule. `start` sets the unset parameters (None) and
+    adds their names to `learned`. Other parameters are fixed. In a rule that was learned by a previous fit,
+    `start` therefore fixes all parameters.
 
-    A subclass has `learned` among its parameters, () by default, and an E step whose statistics are all
-    that learning needs. With these alone and `update` it is learned by EM, in turns with the coefficients of
-    a linear model. To be learned together with them, in one quasi-Newton run, it also defines
+    A subclass has the constructor parameter `learned`, () by default. Its E step returns all statistics that
+    are needed for learning. With a method `update`, the rule is learned by EM, in alternation with the
+    coefficients of a linear model. To learn both together in one quasi-Newton run, a subclass also defines
 
-    - ``parameters()`` and ``with_parameters(vector)``, what is learned as a vector without constraints;
-    - ``parameter_gradient(statistics)``, by Fisher's identity that of the expected log-likelihood;
-    - ``log_prior()``, if the objective has a term of the rule's own.
+    - ``parameters()`` and ``with_parameters(vector)``, with the learned parameters as an unconstrained
+      vector;
+    - ``parameter_gradient(statistics)``, by Fisher's identity the gradient of the expected log-likelihood;
+    - ``log_prior()``, if the rule adds a term to the objective.
 
-    `update` then follows from ``expected_log_likelihood(statistics)``.
+    The default `update` only needs ``expected_log_likelihood(statistics)``.
 
     Examples
     --------
-    `CountTable` and `CountLogistic` are such rules:
+    `CountTable` and `CountLogistic` are learned rules:
 
     >>> import numpy as np
     >>> from bagwise import CountLogistic
@@ -46,30 +47,30 @@ class LearnedRule(Rule):
 
     @property
     def learns(self) -> bool:
-        """Whether anything is learned."""
+        """Whether the rule has learned parameters."""
         return len(self.learned) > 0
 
     @property
     def n_parameters(self) -> int:
-        """Number of parameters that are learned."""
+        """Number of learned parameters."""
         return len(self.parameters())
 
     def parameters(self) -> np.ndarray:
-        """Give what is learned as a vector without constraints; empty if it cannot be one."""
+        """Return the learned parameters as an unconstrained vector; empty if there is no such form."""
         return np.empty(0)
 
     def with_parameters(self, vector: np.ndarray) -> LearnedRule:
-        """Give the rule with other values of what is learned, written as `parameters` does."""
+        """Return the rule with other values of the learned parameters, in the form of `parameters`."""
         raise NotImplementedError(f"{type(self).__name__} must define with_parameters.")
 
     def parameter_gradient(self, statistics: np.ndarray) -> np.ndarray:
-        """Gradient in the `parameters` of log-likelihood and log prior.
+        """Compute the gradient of log-likelihood plus log prior in the `parameters`.
 
         Parameters
         ----------
         statistics : ndarray
-            Those of the E step with these parameters; with others, the gradient is that of the expected
-            log-likelihood which an M step maximises.
+            Statistics of an E step with the same parameters. With statistics for other parameters, the result
+            is the gradient of the expected log-likelihood, which an M step maximises.
 
         Returns
         -------
@@ -78,7 +79,7 @@ class LearnedRule(Rule):
         raise NotImplementedError(f"{type(self).__name__} must define parameter_gradient.")
 
     def expected_log_likelihood(self, statistics: np.ndarray) -> float:
-        """Log-likelihood of the labels of bags given their instances', expected: linear in the statistics."""
+        """Compute the expected log-likelihood of bag labels given instance labels, linear in `statistics`."""
         raise NotImplementedError(f"{type(self).__name__} must define expected_log_likelihood, or update.")
 
     def gradient_and_statistics(
@@ -89,7 +90,7 @@ class LearnedRule(Rule):
         Parameters
         ----------
         log_odds, offsets, y, weight
-            As in `estep`.
+            See `estep`.
 
         Returns
         -------
@@ -100,7 +101,7 @@ class LearnedRule(Rule):
         return result.log_likelihood, self._gradient_of(result, log_odds, offsets, y), result.statistics
 
     def update(self, statistics: np.ndarray) -> LearnedRule:
-        """Maximise expected log-likelihood and log prior over what is learned, by L-BFGS."""
+        """Maximise expected log-likelihood plus log prior over the learned parameters with L-BFGS."""
         start = self.parameters()
         if not len(start):
             return self
@@ -117,14 +118,14 @@ class LearnedRule(Rule):
         return self.with_parameters(end.x) if end.fun <= value_and_gradient(start)[0] else self
 
     def log_odds_slopes(self, counts: np.ndarray) -> np.ndarray:
-        """Derivatives in the `parameters` of log P(+ | n) - log P(- | n), for a rule of counts.
+        """Compute the derivatives of log P(+ | n) - log P(- | n) in the `parameters` of a count rule.
 
-        By default central differences of ``log_labeler``.
+        The default implementation uses central differences of ``log_labeler``.
 
         Parameters
         ----------
         counts : ndarray of shape (n_counts,)
-            Numbers n of positive instances.
+            Counts n of positive instances.
 
         Returns
         -------
@@ -142,7 +143,7 @@ class LearnedRule(Rule):
         return np.column_stack(columns) if columns else np.empty((len(counts), 0))
 
     def soft_threshold(self, k: int) -> LearnedRule | None:
-        """Give the rule as a soft threshold of k positive instances, for a fit to start from.
+        """Return the rule as a soft threshold of k positive instances, as a start for fits.
 
         Parameters
         ----------
@@ -151,12 +152,12 @@ class LearnedRule(Rule):
         Returns
         -------
         LearnedRule or None
-            None if the rule cannot be like that.
+            None if the rule has no such form.
         """
         return None
 
 
 def log_odds_of_counts(rule: Any, counts: np.ndarray) -> np.ndarray:
-    """Log-odds of a positive label for numbers of positive instances, under a rule of counts."""
+    """Compute the log-odds of a positive label for each count of positive instances in a count rule."""
     negative, positive = rule.log_labeler(counts, int(np.max(counts)))
     return positive - negative

@@ -1,4 +1,4 @@
-"""From the value of an estimator's `rule` parameter to a rule."""
+"""Conversion of the `rule` parameter of estimators to rule objects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bagwise.rules.mean import Mean
 from bagwise.rules.or_ import Or
 from bagwise.rules.threshold import Threshold
 
-# The one list of names: constraints, errors and tests derive from it.
+# All rule names. Parameter constraints, error messages and tests use this dictionary.
 RULES: dict[str, type[Rule]] = {
     "or": Or,
     "mean": Mean,
@@ -27,12 +27,12 @@ RULES: dict[str, type[Rule]] = {
 
 
 def make_rule(spec: str | Rule) -> Rule:
-    """Return the rule that `spec` means: a name gives the rule with its defaults.
+    """Return the rule for `spec`; a name is converted to a rule with default parameters.
 
     Parameters
     ----------
     spec : str or Rule
-        A name in `RULES`. A Rule object is returned as it is, not cloned.
+        A name in `RULES`, or a Rule object, which is returned without cloning.
 
     Returns
     -------
@@ -48,11 +48,12 @@ def make_rule(spec: str | Rule) -> Rule:
 
 
 def start_fixed(rule: Rule, offsets: ArrayLike, y: ArrayLike) -> Rule:
-    """Start a rule for a method that cannot learn rules; one that has something to learn is refused."""
+    """Start a rule for a method that cannot learn rules; raise an error if it has parameters to learn."""
     rules = rule.alternatives(offsets, y)
     if len(rules) == 1 and not rules[0].learns:
         return rules[0]
     raise ValueError(
-        f"rule={rule!r} has parameters to learn, which this method cannot do; fit MILogisticRegression or "
-        "SoftORLogisticRegression with it first, and pass their rule_ (for example Threshold(3))."
+        f"rule={rule!r} has parameters to learn, which this method does not support; fit "
+        "MILogisticRegression or SoftORLogisticRegression with it first, and pass the fitted rule_ (for "
+        "example Threshold(3))."
     )

@@ -1,4 +1,4 @@
-"""The mean rule: the bag takes the label of one of its instances."""
+"""Mean rule: the label of a bag is the label of a random instance."""
 
 from __future__ import annotations
 
@@ -9,28 +9,30 @@ from bagwise.rules.base import Rule, RuleResult, normalise
 
 
 class Mean(Rule):
-    """A bag takes the label of an instance drawn at random: P(+) is the mean of the instances'.
+    """Mean rule: P(+) of a bag is the mean of the instance probabilities.
 
-    With the log-odds eta_ij of instance j of bag i, which has m_i instances, p_ij = sigma(eta_ij),
-    S_i = sum_j p_ij, and S_i,-j the same sum without instance j::
+    The label of a bag is the label of an instance drawn at random. Let eta_ij be the log-odds of instance j
+    of bag i, which has m_i instances. With p_ij = sigma(eta_ij), S_i = sum_j p_ij, and the sum S_i,-j without
+    instance j::
 
         P(y_i = 1 | z_i) = sum_j z_ij / m_i,    P(y_i = 1) = S_i / m_i
         P(z_ij = 1 | y_i = 1) = p_ij (1 + S_i,-j) / S_i
         d log P(y_i = 1) / d eta_ij = p_ij (1 - p_ij) / S_i
 
-    and the same for y_i = 0 with 1 - p_ij in the place of p_ij and the two labels exchanged.
+    The formulas for y_i = 0 are the same, with 1 - p_ij instead of p_ij and exchanged labels.
 
-    Use it where the label follows the share of positive instances, or where bags are noisy groups
-    of equals. One positive instance in a large bag moves P(+) by 1/m_i only: for that, use `Or`.
+    Use it if the label depends on the share of positive instances, or if bags are noisy groups of equivalent
+    instances. In a large bag, one positive instance changes P(+) only by 1/m_i. If one positive instance
+    should make the bag positive, use `Or`.
 
     The rule has latent instance labels z_ij and no parameters; its negative bags are not pure.
 
     Notes
     -----
-    All methods cost O(n_instances), one exponential per instance, and lose no digits. A positive
-    bag whose log-odds all are -inf is impossible: its log-likelihood is -inf and its posterior 1/m
-    for each of m instances, the limit of equal log-odds. So is a negative bag whose log-odds all
-    are +inf: log-likelihood -inf, complement 1/m.
+    The cost of all methods is O(n_instances), with one exponential per instance and without cancellation. A
+    positive bag with log-odds that are all -inf is impossible: its log-likelihood is -inf, and the posterior
+    is 1/m for each of the m instances, the limit for equal log-odds. A negative bag with log-odds that are
+    all +inf is also impossible: its log-likelihood is -inf, and the complement is 1/m.
 
     Examples
     --------
@@ -50,13 +52,13 @@ class Mean(Rule):
         Parameters
         ----------
         log_odds : ndarray of shape (n_instances,)
-            Of every instance.
+            Log-odds of the instances.
         offsets : ndarray of shape (n_bags + 1,)
-            Where each bag begins, and the end of the last.
+            Offsets of the bags: bag i consists of the instances ``offsets[i]:offsets[i + 1]``.
         y : ndarray of shape (n_bags,)
-            1, 0, or -1 for unknown.
+            Labels of the bags: 1, 0, or -1 if unknown.
         weight : ndarray of shape (n_bags,), default=None
-            Multiplies the statistics, of which this rule has none.
+            Not used, because this rule has no statistics.
 
         Returns
         -------
@@ -70,7 +72,7 @@ class Mean(Rule):
     def gradient(
         self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Compute the log-likelihood and its gradient: see `Rule.gradient`."""
+        """Compute the log-likelihood and its gradient; see `Rule.gradient`."""
         from bagwise._core.compiled.mean import mean_gradient
 
         return mean_gradient(*normalise(log_odds, offsets, y))
@@ -80,17 +82,17 @@ class Mean(Rule):
     ) -> np.ndarray:
         """Compute the second derivative of the log-likelihood times `v`.
 
-        With the gradient g of the bag, the block of a positive bag is diag(g_j (1 - 2 p_j)) - g g',
-        and so is that of a negative bag (whose g is negative).
+        With the gradient g of the bag, the block of a bag is diag(g_j (1 - 2 p_j)) - g g'. For negative bags,
+        g is negative.
 
         Parameters
         ----------
         log_odds, v : ndarray of shape (n_instances,)
-            A number for every instance each.
+            Log-odds of the instances, and the vector v.
         offsets : ndarray of shape (n_bags + 1,)
-            Where each bag begins, and the end of the last.
+            Offsets of the bags: bag i consists of the instances ``offsets[i]:offsets[i + 1]``.
         y : ndarray of shape (n_bags,)
-            1, 0, or -1 for unknown.
+            Labels of the bags: 1, 0, or -1 if unknown.
 
         Returns
         -------
@@ -103,7 +105,7 @@ class Mean(Rule):
     def curvature(
         self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Compute the exact Hessian of -log P(y): see `Rule.curvature` and `hessian_product`."""
+        """Compute the exact Hessian of -log P(y); see `Rule.curvature` and `hessian_product`."""
         log_odds, offsets, y = normalise(log_odds, offsets, y)
         _, gradient = self.gradient(log_odds, offsets, y)
         return gradient * np.tanh(0.5 * log_odds), gradient  # 2 p - 1 = tanh(eta / 2)

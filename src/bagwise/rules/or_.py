@@ -1,4 +1,4 @@
-"""The or rule, the standard assumption of multiple-instance learning."""
+"""Or rule (noisy-OR), the standard assumption of multiple-instance learning."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bagwise.rules.base import Rule, RuleResult, normalise
 
 
 class Or(Rule):
-    """A bag is positive if any of its instances is.
+    """Or rule: a bag is positive if at least one of its instances is positive.
 
     With the log-odds eta_ij of instance j of bag i and s_i = sum_j log(1 + exp(eta_ij))::
 
@@ -18,18 +18,18 @@ class Or(Rule):
         P(z_ij = 1 | y_i = 1) = sigma(eta_ij) / (1 - exp(-s_i)),    P(z_ij = 1 | y_i = 0) = 0
         d log P(y_i = 1) / d eta_ij = P(z_ij = 1 | y_i = 1) exp(-s_i)
 
-    Use it where one positive instance makes the bag positive: a molecule and its shapes, a slide
-    and its patches. Where the share of positive instances matters, use `Mean` or a count rule.
+    Use it if one positive instance makes the bag positive. Examples are molecules with several shapes, and
+    slides with many patches. If the share of positive instances matters, use `Mean` or a count rule.
 
     The rule has latent instance labels z_ij and no parameters, and its negative bags are pure.
 
     Notes
     -----
-    All methods cost O(n_instances), one exponential per instance, and lose no digits: log P(-),
-    posterior and complement have relative error below 1e-12 for log-odds within +-700 and bags of
-    any size. A positive bag whose log-odds all are -inf is impossible: its log-likelihood is -inf
-    and its posterior 1/m for each of m instances, the limit of equal log-odds. So is a negative bag
-    with an instance of +inf: log-likelihood -inf, posterior 0.
+    The cost of all methods is O(n_instances), with one exponential per instance. There is no cancellation:
+    log P(-), posterior and complement have a relative error below 1e-12 for log-odds within +-700 and bags of
+    any size. A positive bag with log-odds that are all -inf is impossible: its log-likelihood is -inf, and
+    the posterior is 1/m for each of the m instances, the limit for equal log-odds. A negative bag with a
+    log-odds value of +inf is also impossible: its log-likelihood is -inf, and the posterior is 0.
 
     Examples
     --------
@@ -51,13 +51,13 @@ class Or(Rule):
         Parameters
         ----------
         log_odds : ndarray of shape (n_instances,)
-            Of every instance.
+            Log-odds of the instances.
         offsets : ndarray of shape (n_bags + 1,)
-            Where each bag begins, and the end of the last.
+            Offsets of the bags: bag i consists of the instances ``offsets[i]:offsets[i + 1]``.
         y : ndarray of shape (n_bags,)
-            1, 0, or -1 for unknown.
+            Labels of the bags: 1, 0, or -1 if unknown.
         weight : ndarray of shape (n_bags,), default=None
-            Multiplies the statistics, of which this rule has none.
+            Not used, because this rule has no statistics.
 
         Returns
         -------
@@ -71,7 +71,7 @@ class Or(Rule):
     def gradient(
         self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Compute the log-likelihood and its gradient: see `Rule.gradient`."""
+        """Compute the log-likelihood and its gradient; see `Rule.gradient`."""
         return any_gradient(log_odds, offsets, y, sign=1.0, average=False)
 
     def hessian_product(
@@ -79,17 +79,17 @@ class Or(Rule):
     ) -> np.ndarray:
         """Compute the second derivative of the log-likelihood times `v`.
 
-        A positive bag with posterior mu has exp(-s) [diag(mu_j (1 - sigma_j)) - mu mu'],
-        a negative one -diag(sigma_j (1 - sigma_j)).
+        The block of a positive bag with posterior mu is exp(-s) [diag(mu_j (1 - sigma_j)) - mu mu']. The
+        block of a negative bag is -diag(sigma_j (1 - sigma_j)).
 
         Parameters
         ----------
         log_odds, v : ndarray of shape (n_instances,)
-            A number for every instance each.
+            Log-odds of the instances, and the vector v.
         offsets : ndarray of shape (n_bags + 1,)
-            Where each bag begins, and the end of the last.
+            Offsets of the bags: bag i consists of the instances ``offsets[i]:offsets[i + 1]``.
         y : ndarray of shape (n_bags,)
-            1, 0, or -1 for unknown.
+            Labels of the bags: 1, 0, or -1 if unknown.
 
         Returns
         -------
@@ -102,14 +102,14 @@ class Or(Rule):
     def curvature(
         self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Compute the exact Hessian of -log P(y): see `Rule.curvature` and `hessian_product`.
+        """Compute the exact Hessian of -log P(y); see `Rule.curvature` and `hessian_product`.
 
-        With the gradient g of the bag the diagonal is -g_j (1 - sigma_j), whatever the label; a positive bag
-        adds g g' / exp(-s).
+        With the gradient g of the bag, the diagonal is -g_j (1 - sigma_j) for both labels. For a positive
+        bag, g g' / exp(-s) is added.
         """
         log_odds, offsets, y = normalise(log_odds, offsets, y)
         log_likelihood, gradient = self.gradient(log_odds, offsets, y)
-        # exp(-s) of a positive bag, exact where either probability is tiny; nothing else has a factor.
+        # exp(-s) of positive bags, accurate even for tiny probabilities. Other bags have no factor.
         negative = np.where(y == 1, -np.expm1(log_likelihood), 0.0)
         each = np.zeros(len(y))
         np.divide(1.0, np.sqrt(negative), out=each, where=negative > 0)
@@ -119,14 +119,16 @@ class Or(Rule):
 def any_gradient(
     log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike, *, sign: float, average: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Log-likelihood (n_bags,) and gradient (n_instances,) of the or rule and its relatives.
+    """Compute log-likelihood (n_bags,) and gradient (n_instances,) of the or rule and related rules.
 
-    "Any" has log(1 - exp(-s)) and gradient sigma_j exp(-s) / (1 - exp(-s)), "none" has -s and -sigma_j. With
-    sign = 1, y = 1 means any. With sign = -1 the rule is that of the mirrored log-odds and label (the and
-    rule). With `average`, s and its gradient are divided by m. Nothing cancels.
+    The event "any" has the log-likelihood log(1 - exp(-s)) and the gradient sigma_j exp(-s) / (1 - exp(-s)).
+    The event "none" has -s and -sigma_j. With sign = 1, the label y = 1 is "any". With sign = -1, the rule is
+    applied to mirrored log-odds and labels (the and rule). With `average`, s and its gradient are divided by
+    m. There is no cancellation.
 
-    The first is -log1p(r), r = 1 / (exp(s) - 1): as exact where it is near 0 as elsewhere. Exponentials and
-    logarithms are numpy's, which computes several at a time; only faint and large bags need their own.
+    The log-likelihood of "any" is computed as -log1p(r) with r = 1 / (exp(s) - 1). This form is also accurate
+    near 0. Exponentials and logarithms are vectorised by numpy. Only large bags and bags with a tiny probability
+    are computed separately.
     """
     from bagwise._core.compiled.or_ import or_slopes, softplus_parts
 
@@ -137,7 +139,7 @@ def any_gradient(
     log_rest = np.log1p(product)
     total = linear + log_rest
     s = total / np.maximum(np.diff(offsets), 1) if average else total
-    with np.errstate(divide="ignore", over="ignore"):  # of faint bags, done apart
+    with np.errstate(divide="ignore", over="ignore"):  # bags with tiny probability are recomputed
         ratio = np.exp(-s) / -np.expm1(-s)
     log_likelihood = np.negative(np.log1p(ratio))
     slopes = or_slopes(log_odds, odds, offsets, y, sign, average, log_rest, total, ratio, log_likelihood)

@@ -1,4 +1,4 @@
-"""The threshold rule: a bag is positive if enough of its instances are."""
+"""Threshold rule: a bag is positive if it has at least k positive instances."""
 
 from __future__ import annotations
 
@@ -11,25 +11,27 @@ from bagwise.rules.count import CountRule
 
 
 class Threshold(CountRule):
-    """A bag is positive if at least k of its instances are.
+    """Threshold rule: a bag is positive if at least k of its instances are positive.
 
     With the number n_i of positive instances of bag i::
 
         P(y_i = 1 | z_i) = [n_i >= k]
 
-    Use it where labels follow a definite rule: a slide with at least k tumour patches, a recording with at
-    least k calls. ``k=1`` is `Or`. Where the number is soft, or labels are noisy, use `CountLogistic`.
+    Use it if labels follow a deterministic rule, such as slides with at least k tumour patches, or recordings
+    with at least k calls. ``k=1`` is `Or`. If the threshold is soft or the labels are noisy, use
+    `CountLogistic`.
 
     Parameters
     ----------
     k : int, default=None
-        How many positive instances it takes. None: learned, by fitting with every k up to the smallest
-        positive bag (`alternatives`) and keeping the best. The EM update of the paper never moves it.
+        Number of positive instances that make a bag positive. With None, k is learned: the model is fitted
+        with every k up to the size of the smallest positive bag (`alternatives`), and the best fit is kept.
+        The EM update in the paper never changes k.
 
     Notes
     -----
-    O(n_instances * k). A bag of fewer than k instances is negative whatever they are: if it is labelled
-    positive its likelihood is 0, and a fit refuses it (`start`).
+    The cost is O(n_instances * k). A bag of fewer than k instances is always negative. If it is labelled
+    positive, its likelihood is 0, and fits raise an error (`start`).
 
     Examples
     --------
@@ -44,15 +46,15 @@ class Threshold(CountRule):
 
     @property
     def n_parameters(self) -> int:
-        """One: k, for a threshold that was learned looks like one that was given."""
+        """Always 1 for k, because a learned k and a fixed k cannot be distinguished."""
         return 1
 
     def start(self, offsets: ArrayLike, y: ArrayLike) -> Threshold:
-        """Take the first of the `alternatives`; see there what is refused."""
+        """Return the first of the `alternatives`; raises the same errors."""
         return self.alternatives(offsets, y)[0]
 
     def alternatives(self, offsets: ArrayLike, y: ArrayLike) -> list[Threshold]:
-        """Give the thresholds that the training bags allow, or the one that was given."""
+        """Return all thresholds that are possible for the training bags, or only the fixed threshold."""
         sizes = np.diff(offsets)[np.asarray(y) == 1]
         smallest = int(sizes.min(initial=np.iinfo(np.int64).max))
         if self.k is None:
@@ -60,13 +62,13 @@ class Threshold(CountRule):
             return [Threshold(k) for k in range(1, max(1, largest) + 1)]
         if self._read() > smallest:
             raise ValueError(
-                f"k={self.k!r} is impossible: a positive bag has only {smallest} instances. Lower k, leave "
-                "such bags out, or use CountLogistic, which forbids nothing."
+                f"k={self.k!r} is impossible: a positive bag has only {smallest} instances; lower k, remove "
+                "these bags, or use CountLogistic, which has no impossible labels."
             )
         return [self]
 
     def log_labeler(self, counts: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-        """Give 0 and -inf, on either side of k."""
+        """Return log-probabilities of 0 and -inf, depending on whether the count reaches k."""
         reached = counts >= self._read()
         return np.where(reached, -np.inf, 0.0), np.where(reached, 0.0, -np.inf)
 
@@ -75,12 +77,12 @@ class Threshold(CountRule):
 
     @property
     def negative_bags_are_pure(self) -> bool:  # type: ignore[override]
-        """Whether every instance of a negative bag is negative: if one is enough to be positive."""
+        """Whether every instance of a negative bag is negative, which is true for k = 1."""
         return self.k == 1
 
     def _read(self) -> int:
         if self.k is None:
-            raise ValueError("Threshold has no k yet; give it, or call start(offsets, y) first.")
+            raise ValueError("Threshold has no k; pass k or call start(offsets, y) first.")
         if not isinstance(self.k, Integral) or self.k < 1:
-            raise ValueError(f"k must be a whole number of at least 1; got {self.k!r}.")
+            raise ValueError(f"k must be an integer >= 1; got {self.k!r}.")
         return int(self.k)
