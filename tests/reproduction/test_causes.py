@@ -1,4 +1,4 @@
-"""The variants of LSDD and DSDD with which an experiment explains a table, held against their formulas."""
+"""The variants of LSDD and DSDD that explain a published table, compared with their formulas."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from bagwise.similarity import InstanceKernel
 
 
 def noisy_copies(n_features, seed=0):
-    """Bags of two instances, each there four times with a little noise; a quarter of them positive."""
+    """Return bags of two instances, four noisy copies of each bag; a quarter of the bags is positive."""
     rng = np.random.default_rng(seed)
     originals = rng.normal(size=(6, 2, n_features))
     X = np.concatenate([originals + 1e-3 * rng.normal(size=originals.shape) for _ in range(4)])
@@ -23,7 +23,7 @@ def test_in_many_dimensions_the_printed_matrix_rounds_to_nothing(n_features, wid
     gamma, ridge = 0.5 / width**2, 1e-3
     model = RoundedLSDD(gammas=[gamma], alphas=[ridge], scale=None).fit(bags, y)
     centers = model.centers_
-    # The matrix, vector and system of LSDD with exp(-d^2 / (2 s^2)), none scaled to length one.
+    # The matrix, vector and system of LSDD with exp(-d^2 / (2 s^2)), which is not normalised.
     H = (np.pi * width**2) ** (n_features / 2) * InstanceKernel("rbf", 0.5 * gamma)(centers, centers)
     K = InstanceKernel("rbf", gamma)(bags.instances, centers)
     positive = np.repeat(y, bags.sizes) == 1

@@ -12,11 +12,11 @@ from reproduction.framework import Settings
 import bagwise
 
 PACKAGE = {
-    "__init__.py": '_PUBLIC = {"inner": ["lazy"], "unused": ["nobody"]}\n',
+    "__init__.py": '_PUBLIC = {"inner": ["lazy"], "unused": ["orphan"]}\n',
     "inner/__init__.py": "from pack.inner.thing import lazy\nfrom pack.inner.other import other\n",
     "inner/thing.py": "def lazy():\n    from pack.helper import help\n\n    return help()\n",
     "inner/other.py": "def other():\n    return 1\n",
-    "unused.py": "def nobody():\n    return 0\n",
+    "unused.py": "def orphan():\n    return 0\n",
     "_version.py": '__version__ = "1.0"\n',
     "helper.py": '"""Helps."""\n\nfrom pack._version import __version__\n\n\n'
     'def help():\n    """Help."""\n    return 2  # always\n',
@@ -97,11 +97,11 @@ def test_a_change_of_code_that_a_cell_uses_makes_it_stale(package, name, old, ne
         ("drawn.py", "return 3", "return 4"),
         ("inner/other.py", "return 1", "return 2"),
         ("inner/__init__.py", "from pack.inner.other import other", ""),
-        ("helper.py", "Helps.", "Is of help."),
-        ("helper.py", '"""Help."""', '"""Be of help."""'),
+        ("helper.py", "Helps.", "Assists."),
+        ("helper.py", '"""Help."""', '"""Assist."""'),
         ("helper.py", "return 2  # always", "return (\n        2  # often\n    )"),
         ("_version.py", "1.0", "2.0"),
-        ("__init__.py", "nobody", "somebody"),
+        ("__init__.py", "orphan", "other_orphan"),
     ],
 )
 def test_any_other_change_leaves_a_cell_as_it_is(package, name, old, new):

@@ -1,4 +1,4 @@
-"""The page of the ensemble, of as much as is finished."""
+"""The page of the ensemble, which shows the finished cells."""
 
 import numpy as np
 import pytest

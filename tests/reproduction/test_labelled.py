@@ -1,4 +1,4 @@
-"""Fits to labels of one class or of none, and from other starts."""
+"""Fits to labels of one class, fits without labels, and fits from other starts."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def test_em_begins_where_a_start_says(data):
 
     ours = fit_labelled(mixture(), data.bags, data.y, start)
     assert len(starts) == 2
-    # Negative bags tell the classes apart, so that there is nothing to exchange.
+    # Negative bags identify the classes, so that no start swaps them.
     known = fit_labelled(mixture(), data.bags, data.y, BagMixture.draw_either_way_round)
     assert ours.objectives_.tolist() == known.objectives_.tolist()
 

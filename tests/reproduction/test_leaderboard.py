@@ -1,4 +1,4 @@
-"""The leaderboard: all models run by the protocol, tables say what cells say, and pages can be partial."""
+"""The leaderboard: all models follow the protocol, tables agree with cells, and pages can be partial."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def test_scores_are_those_of_scikit_learn():
 @pytest.mark.parametrize("run", leaderboard.MODELS, ids=lambda run: run.__name__)
 def test_every_model_learns_by_the_protocol(run):
     if run is leaderboard.models.attention:
-        pytest.importorskip("torch", reason="the network is left out without it")
+        pytest.importorskip("torch", reason="the network needs torch")
     data = make_noisy_or_bags(24, n_features=12, random_state=3)
     found = cross_validated(run.__wrapped__(0), data.bags, np.asarray(data.y), 2, 0)
     assert 0.0 <= found["accuracy"] <= 1.0 and 0.0 <= found["auc"] <= 1.0
@@ -76,7 +76,7 @@ def cell(right, **others):
 
 @pytest.fixture
 def board(monkeypatch):
-    """Two models on two data sets of four bags; the second has no probabilities, and one repetition less."""
+    """Return two models on two data sets; the second has no probabilities, and one repetition less."""
     labels = np.array([0, 1, 1, 1])
     for module in ("leaderboard_tables", "nested"):
         monkeypatch.setattr(f"reproduction.{module}.fetched", lambda dataset: (None, labels))
@@ -113,7 +113,7 @@ def test_every_cell_is_a_row_with_the_bags_that_were_right(board):
         "seconds": "2",
         "bags": "rrrw",
     }
-    assert rows[2]["log_loss"] == ""  # it has no probabilities
+    assert rows[2]["log_loss"] == ""  # model B has no probabilities
 
 
 def test_fits_that_did_not_converge_are_counted(board):
@@ -122,7 +122,7 @@ def test_fits_that_did_not_converge_are_counted(board):
 
 def test_gains_are_paired_by_bags(board):
     table = scaling_study(board, "b", ["a"])
-    # Bags of Musk1: 0, 0, 1 and 1/2 more of the repetitions; of Fox 0, -1, -1, 0.
+    # Gains per bag, as a share of the repetitions: 0, 0, 1 and 1/2 for Musk1; 0, -1, -1 and 0 for Fox.
     gains = np.array([0, 0, 1, 0.5])
     error = gains.std(ddof=1) / 2
     assert table.rows[-1]["musk1"] == f"+37.5 ± {100 * error:.1f}"
@@ -131,7 +131,7 @@ def test_gains_are_paired_by_bags(board):
 
 
 def test_a_model_is_held_against_the_best_here_and_the_best_elsewhere(board):
-    """Of two others A is right more often on one data set and B on the two others."""
+    """Model A is more often correct on one data set, and model B on the two others."""
     hits = (
         {"musk1": "1111", "fox": "1000", "tiger": "1000"},
         {"musk1": "1100", "fox": "1110", "tiger": "1110"},
@@ -145,8 +145,8 @@ def test_a_model_is_held_against_the_best_here_and_the_best_elsewhere(board):
     first, second = rows[:2]
     assert first["best here"] == "model A (100.0)" and first["best elsewhere"] == "model B (50.0)"
     assert second["best here"] == "model B (75.0)"
-    assert second["best elsewhere"] == "model A (25.0)"  # a tie of mean ranks: one data set each
-    gains = np.array([-1, 0, 1, 1])  # the ensemble's 0111 less B's 1100
+    assert second["best elsewhere"] == "model A (25.0)"  # tied mean ranks: both win one data set
+    gains = np.array([-1, 0, 1, 1])  # the ensemble's 0111 minus B's 1100
     error = gains.std(ddof=1) / 2
     assert first["difference to the best elsewhere"] == f"+25.0 ± {100 * error:.1f}"
     assert first["difference to the best here"] == "-25.0 ± 25.0"

@@ -1,4 +1,4 @@
-"""The small pieces of the experiments on multiple-instance logistic regression."""
+"""Helper functions of the experiments on multiple-instance logistic regression."""
 
 import numpy as np
 import pytest

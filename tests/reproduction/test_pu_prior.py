@@ -1,4 +1,4 @@
-"""What the page about class priors says holds: no collapse, intervals that cover, honest upper ends."""
+"""Statements of the page about class priors: no collapse, intervals that cover, valid upper ends."""
 
 import csv
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Every experiment runs through, quickly, and its page says what its cells say."""
+"""Every experiment runs with quick settings, and its page shows the results of its cells."""
 
 import math
 import os
@@ -15,17 +15,17 @@ from tests.studies import always
 from bagwise.datasets._sources import SOURCES
 
 QUICK = Settings(quick=True)
-# Scheme C has a penalty for every fold, and no single one.
+# Scheme C has a penalty per fold instead of a single one.
 NO_NUMBER = {"milr-table2": ["alpha"]}
 LONG = ("ensemble", "mimm-fig3", "mimm-table1", "pu-table3", "sorlr-fig2-hja", "sorlr-fig2-mscv2")
 
 
 def run_quickly(experiment, out):
-    """Give the page, the report on it, and the results of the cells that it was made of."""
+    """Return the page, its report, and the results of its cells."""
     if experiment.needs_data and not os.environ.get("BAGWISE_DATA"):
-        pytest.skip("BAGWISE_DATA is not set: the public data are not at hand")
+        pytest.skip("BAGWISE_DATA is not set: the public data are not available")
     if experiment.missing_files():
-        pytest.skip(f"{experiment.missing_files()[0]} is not there, and cannot be fetched")
+        pytest.skip(f"{experiment.missing_files()[0]} is missing and cannot be fetched")
     cells, reports = {}, []
 
     def report(results, settings):
@@ -38,7 +38,7 @@ def run_quickly(experiment, out):
 
 
 def numbers(value, name=""):
-    """All numbers inside a result, with the names they have there."""
+    """Yield all floats in a result with their names."""
     if isinstance(value, dict):
         for key, part in value.items():
             yield from numbers(part, key)
@@ -50,7 +50,7 @@ def numbers(value, name=""):
 
 
 def changed(value, rng):
-    """The same result with other numbers in it."""
+    """Return a copy of a result with other values."""
     if isinstance(value, dict):
         return {key: changed(part, rng) for key, part in value.items()}
     if isinstance(value, list):
@@ -75,7 +75,7 @@ def test_every_experiment_runs_quickly_and_its_page_holds_the_numbers_of_its_cel
     assert not {"nan", "inf", "-inf"} & set(" ".join(written(report)).split())
     strange = {name for name, x in numbers(list(cells.values())) if not math.isfinite(x)}
     assert strange <= set(NO_NUMBER.get(experiment.name, []))
-    # Ten cells at most, for a report may draw figures: what any of them found is on the page.
+    # At most ten cells, because reports can draw figures. The page must change with the result of each cell.
     for key in list(cells)[:: math.ceil(len(cells) / 10)]:
         other = experiment.report({**cells, key: changed(cells[key], random.Random(0))}, QUICK)
         assert written(other) != written(report), key

@@ -1,4 +1,4 @@
-"""Models over data sets: p values against scipy's, corrections by hand, and who stands together."""
+"""Ranks of models over data sets: p values of scipy, corrections by hand, and groups of equal models."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ def test_ranks_are_means_over_data_sets_and_bars_span_what_is_alike():
 
 def test_along_a_bar_all_pairs_are_alike_and_bars_may_overlap():
     alike = np.ones((4, 4), dtype=bool)
-    alike[1, 2] = alike[2, 1] = False  # though both are like the first
+    alike[1, 2] = alike[2, 1] = False  # although both are like the first
     assert find_cliques(alike) == [(0, 1), (2, 3)]
     alike = np.ones((4, 4), dtype=bool)
     alike[0, 3] = alike[3, 0] = False

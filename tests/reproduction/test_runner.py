@@ -1,4 +1,4 @@
-"""The runner of experiments, and ``python -m reproduction``, on an experiment that costs nothing."""
+"""The runner of experiments and ``python -m reproduction``, with a trivial experiment."""
 
 import csv
 import json
@@ -35,7 +35,7 @@ def interrupted(number, seed):
 
 
 def broken(number, seed):
-    raise ZeroDivisionError("nothing goes into nothing")
+    raise ZeroDivisionError("the cell fails")
 
 
 def make_experiment(run=square, key="cell-{}", needs_data=()):
@@ -50,7 +50,7 @@ def make_experiment(run=square, key="cell-{}", needs_data=()):
         tables, figures = [Table("Squares", rows, "A note.")], [Figure("plot", Drawn())]
         return Report("What was done.", tables, figures, {"long": [{"n": n} for n in range(3)]})
 
-    return Experiment("toy", "squares", "Somebody (1900)", cells, report, 0.5, needs_data)
+    return Experiment("toy", "squares", "Author (1900)", cells, report, 0.5, needs_data)
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +62,7 @@ def test_a_run_writes_page_table_and_figure(tmp_path):
     seen = []
     page = run_experiment(make_experiment(), Settings(seed=3), out=tmp_path, begin=seen.append)
     text = page.read_text()
-    assert page == tmp_path / "toy.md" and text.startswith("# toy: squares\n\nSomebody (1900)\n\nCommand: ")
+    assert page == tmp_path / "toy.md" and text.startswith("# toy: squares\n\nAuthor (1900)\n\nCommand: ")
     assert "`python -m reproduction toy --seed 3 --jobs 1`" in text and "minutes of processor time" in text
     assert re.search(r"bagwise \d+\.\d+\.\d+(?:\.dev\d+)?, code [0-9a-f]{12}, Python", text)
     assert "| cell-3 | 9 |" in text and "A note." in text and "![plot](toy-plot.png)" in text
@@ -72,7 +72,7 @@ def test_a_run_writes_page_table_and_figure(tmp_path):
     assert seen == ["", "cell-0", "cell-1", "cell-2", "cell-3"]
     again = []
     run_experiment(make_experiment(), Settings(seed=3), out=tmp_path, begin=again.append)
-    assert again == seen and len(computed) == 4  # what is stored counts, too
+    assert again == seen and len(computed) == 4  # stored cells are reported, too
     assert (tmp_path / "toy-long.csv").read_text() == "n\n0\n1\n2\n"
     names = ["cells", "toy-long.csv", "toy-plot.png", "toy.csv", "toy.md"]
     assert sorted(path.name for path in tmp_path.iterdir()) == names
@@ -84,7 +84,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
     assert computed == [0, 1]
     assert not (tmp_path / "toy.md").exists()
     interrupted_name = interrupted.__qualname__
-    try:  # the same cells, repaired
+    try:  # the same cells with a working function
         interrupted.__qualname__, square.__qualname__ = "other", interrupted_name
         run_experiment(make_experiment(square), Settings(), out=tmp_path)
     finally:
@@ -101,7 +101,7 @@ def test_stored_cells_count_only_for_the_same_function_arguments_and_seed(tmp_pa
     run_experiment(make_experiment(), Settings(), out=tmp_path, fresh=True)
     assert len(computed) == 12
     stored = tmp_path / "cells" / "toy-seed0" / "cell-1.json"
-    stored.write_text(stored.read_text()[:20])  # half a file is no file
+    stored.write_text(stored.read_text()[:20])  # a truncated file
     run_experiment(make_experiment(), Settings(), out=tmp_path)
     assert computed[12:] == [1]
     assert json.loads(stored.read_text())["value"] == {"square": 1, "values": [0.1, 0.0]}
@@ -158,7 +158,7 @@ def test_errors_are_standard_errors_over_repeats():
     assert with_error([0.5, 0.7]) == "60.0 ± 10.0" and with_error([0.5]) == "50.0"
 
 
-# ---------------------------------------------------------------------- the program
+# ---------------------------------------------------------------------- the command line
 
 
 @pytest.fixture
@@ -185,7 +185,7 @@ def test_ctrl_c_keeps_finished_cells_and_says_how_to_go_on(toy, tmp_path, capsys
     assert main(["toy", "--out", str(tmp_path)]) == 130
     told = capsys.readouterr().err
     assert "2 of 4 cells are finished and stored in" in told and "to resume, repeat the same command" in told
-    # What was stored by other code does not count.
+    # Cells that other code has stored do not count.
     stored = tmp_path / "cells" / "toy-seed0" / "cell-0.json"
     stored.write_text(json.dumps(json.loads(stored.read_text()) | {"fingerprint": "old"}))
     (tmp_path / "cells" / "toy-seed0" / "cell-3.json").write_text('{"fingerprint": "old"}')

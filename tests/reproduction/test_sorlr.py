@@ -1,4 +1,4 @@
-"""The models and the bookkeeping of SORLR's Figure 2, on simulated bags and on results made up."""
+"""The models and tables of SORLR's Figure 2, with simulated bags and made-up results."""
 
 import os
 
@@ -35,7 +35,7 @@ def test_every_method_speaks_of_instances_and_bags(data, method):
     z, y = data.instance_y[-240:], data.y[-40:]
     if method in ("SORLR2", "SORLR3", "SISL"):
         assert np.mean(instances == z) > 0.8 and np.mean(bags == y) > 0.8
-    if method == "ORLR":  # one positive instance makes no positive bag here
+    if method == "ORLR":  # here, positive bags need more than one positive instance
         assert np.mean(instances == z) < 0.8
 
 

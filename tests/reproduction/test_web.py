@@ -1,4 +1,4 @@
-"""Distances of index pages by their terms."""
+"""Distances between index pages, computed from their terms."""
 
 from itertools import product
 
@@ -11,7 +11,7 @@ RNG = np.random.default_rng(0)
 
 
 def pages(n):
-    """Linked pages of five terms each, out of thirty."""
+    """Return n linked pages with five of thirty terms each."""
     counts = np.zeros((n, 30))
     for row in counts:
         row[RNG.choice(30, size=5, replace=False)] = RNG.integers(1, 9, size=5)
@@ -37,5 +37,5 @@ def test_the_angle_is_that_of_the_sums_of_pages():
 def test_terms_weigh_less_the_more_pages_have_them():
     counts = np.array([[3.0, 2.0, 0.0], [1.0, 0.0, 4.0]])
     weighed = terms_weighed(sp.csr_array(counts)).toarray()
-    np.testing.assert_allclose(weighed, [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])  # all pages have the first
+    np.testing.assert_allclose(weighed, [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])  # all pages have the first term
     np.testing.assert_allclose(np.linalg.norm(terms_weighed(sp.csr_array(pages(9))).toarray(), axis=1), 1.0)

@@ -1,4 +1,4 @@
-"""Count rules against enumeration, against 60-digit arithmetic, and against what they must equal."""
+"""Count rules, compared with enumeration, with 60-digit arithmetic, and with equivalent rules."""
 
 from functools import cache
 
@@ -15,7 +15,7 @@ TABLE = [0.05, 0.4, 0.3, 0.9, 0.6, 0.2]
 
 
 class Share(CountRule):
-    """phi(n, m) = n / m: the mean rule, by way of counts."""
+    """The mean rule as a count rule with phi(n, m) = n / m."""
 
     depends_on_size = True
 
@@ -78,12 +78,12 @@ def test_rules_agree_with_brute_force(rule, sizes):
     check_rule(rule, sizes=sizes, n_bags=15)
 
 
-# ---------------------------------------------------------------------- many digits
+# ---------------------------------------------------------------------- precision
 
 
 @cache
 def exact_bag(kind, size):
-    """Log-odds, and P(n) of the bag, and without some j, by the textbook recursion with 40 digits."""
+    """Return log-odds and P(n), also without single instances, by the textbook recursion with 40 digits."""
     rng = np.random.default_rng(size)
     wide = kind == "wide"
     log_odds = rng.uniform(-50, 50, size=size) if wide else kind + rng.normal(scale=3.0, size=size)
@@ -133,14 +133,14 @@ def assert_exact(rule, label, kind, size, rtol):
         )
         by_count = [float(x / total) for x in joint]
     found = rule.estep(log_odds, [0, size], [label])
-    # A probability near one: its logarithm has an absolute error, of a unit in the last place of the one.
+    # The logarithm of a probability near one has an absolute error of about the machine epsilon.
     np.testing.assert_allclose(found.log_likelihood, [expected], rtol=rtol, atol=1e-13)
     np.testing.assert_allclose(found.posterior[list(chosen)], posterior, rtol=rtol, atol=1e-300)
     np.testing.assert_allclose(found.complement[list(chosen)], complement, rtol=rtol, atol=1e-300)
-    # Counts that are next to impossible given the label may come out as zero.
+    # Probabilities of almost impossible counts can underflow to zero.
     actual = rule.count_proba(log_odds, [0, size], [label])[0]
     np.testing.assert_allclose(actual, by_count, rtol=rtol, atol=1e-150)
-    # Predictions keep all digits there too.
+    # Predictions have full precision in this case, too.
     log_proba = rule.log_proba(log_odds, [0, size])[0]
     np.testing.assert_allclose(log_proba[[label, 1 - label]], [expected, of_other], rtol=rtol, atol=1e-300)
 
@@ -174,7 +174,7 @@ def test_no_underflow_in_a_hundred_thousand_instances():
     value, gradient = Threshold(3).gradient(log_odds, [0, 100_000], [0])
     expected = -100_000 * np.log(2) + np.log(1 + 100_000 + 100_000 * 99_999 / 2)
     np.testing.assert_allclose(value, [expected], rtol=1e-12)
-    # given fewer than three, an instance is positive in a share of about two in a hundred thousand
+    # given fewer than three positive instances, about two in 100,000 instances are positive
     mean_count = (100_000 + 100_000 * 99_999) / (1 + 100_000 + 100_000 * 99_999 / 2)
     np.testing.assert_allclose(gradient, mean_count / 100_000 - 0.5, rtol=1e-12)
     value, _ = Threshold(3).gradient(log_odds - 1000.0, [0, 100_000], [1])
@@ -188,7 +188,7 @@ def test_no_underflow_in_a_hundred_thousand_instances():
 @pytest.mark.parametrize("rule", [CountLogistic(-8.0, 0.02), Threshold(380), CountTable(TABLE)], ids=str)
 @pytest.mark.parametrize("label", [0, 1])
 def test_halves_answer_as_one_long_recursion(rule, label):
-    # 1500 instances need halves and, with more than a thousand counts, forget; so do not three bags of 100
+    # Bags of 1500 instances are divided into halves. With more than 1000 counts, negligible ones are dropped.
     log_odds = np.random.default_rng(2).normal(-1.2, 1.0, size=1500)
     found = rule.estep(log_odds, [0, 1500], [label])
     weights = np.exp(rule.log_labeler(np.arange(1501), 1500)[label])
@@ -218,7 +218,7 @@ def test_second_derivatives_of_large_bags_are_the_slope_of_the_gradient(rule, la
 
 @cache
 def characteristic_function(m, centre):
-    """Log-odds, probabilities, and E exp(i t n) at the frequencies of a Fourier transform."""
+    """Return log-odds, probabilities, and E exp(i t n) at the frequencies of a Fourier transform."""
     log_odds = np.random.default_rng(4).normal(centre, 1.0, size=m)
     p = expit(log_odds)
     turns = np.exp(2j * np.pi * np.arange(m // 2 + 1) / (m + 1))
@@ -247,7 +247,7 @@ def test_twenty_thousand_instances_agree_with_the_characteristic_function(rule, 
 
 
 def test_an_improbable_label_of_a_large_bag_is_done_without_forgetting():
-    # P(at least 1,100 of 1,500 fair coins) is about 1e-75: what is forgotten, 1e-30, must not count
+    # P(at least 1,100 of 1,500 fair coins) is about 1e-75, far less than negligible counts (1e-30)
     log_odds = np.zeros(1500)
     found = Threshold(1100).estep(log_odds, [0, 1500], [1])
     np.testing.assert_allclose(found.log_likelihood, [binom.logsf(1099, 1500, 0.5)], rtol=1e-10)
@@ -266,7 +266,7 @@ def test_memory_stays_far_below_the_square_of_the_bag():
     assert peak < 0.02 * 8 * 20_000**2
 
 
-# ---------------------------------------------------------------------- what they must equal
+# ---------------------------------------------------------------------- equivalent rules
 
 
 def test_a_threshold_of_one_is_the_or_rule():

@@ -1,4 +1,4 @@
-"""Bags whose label is all but excluded: P(label) from 1e-250 to 1e-40000, against 60-digit arithmetic."""
+"""Bags with almost impossible labels (P from 1e-250 to 1e-40000), compared with 60-digit arithmetic."""
 
 from itertools import product
 
@@ -13,7 +13,7 @@ INF = np.inf
 
 
 def bimodal(m):
-    """Positive if none or all are, so that two opposite ways may be equally improbable."""
+    """Return a rule for which a bag is positive if none or all of its m instances are."""
     return CountTable([1.0, *np.zeros(m - 1), 1.0])
 
 
@@ -38,7 +38,7 @@ CASES = {
 
 
 def exact(log_odds, log_weight, chosen):
-    """Log P(label), posterior and complement of the chosen, and P(n | label), by the textbook recursion."""
+    """Return log P(label), posterior, complement and P(n | label) by the textbook recursion."""
     odds = [mp.exp(mp.mpf(float(x))) for x in log_odds]
     weight = [mp.exp(mp.mpf(float(x))) for x in log_weight]
 
@@ -92,7 +92,7 @@ def test_a_factor_without_digits_in_a_large_bag():
     np.testing.assert_allclose(Threshold(1).log_proba(log_odds, [0, 9001])[0, 0], expected[0, 0], rtol=1e-12)
 
 
-BESIDE = np.repeat([330.0, 0.0], [2, 7])  # two that are all but certain, and others
+BESIDE = np.repeat([330.0, 0.0], [2, 7])  # two almost certain instances, and others
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ BESIDE = np.repeat([330.0, 0.0], [2, 7])  # two that are all but certain, and ot
         (Threshold(9), 1, -400.0),
         (CountTable([0.0, 1.0, 0.0]), 1, 300.0),
         (bimodal(9), 1, np.repeat([-600.0, 600.0, 0.0], [4, 4, 1])),
-        # None, or two and more, which is as improbable, alone and beside each other.
+        # The count must be zero or at least two; both cases are about equally improbable.
         (CountTable([1.0, 0.0, 1e-280]), 1, 2 * BESIDE),
         (CountTable([1.0, 0.0, 1e-290]), 1, BESIDE),
         (CountTable([1.0, 0.0, 1e-300]), 1, BESIDE),
@@ -132,7 +132,7 @@ def test_posteriors_and_second_derivatives_are_sums_over_labelings(rule, label, 
 
 @pytest.mark.parametrize("label", [0, 1])
 def test_known_instances_beside_improbable_ones(label):
-    # Two are known to be positive and two not to be: of the others, it takes two more, or must not.
+    # Two instances are known to be positive, two to be negative. Threshold(4) needs two more positive ones.
     others = spread(20, 400.0 if label == 0 else -400.0, 2.0)
     log_odds = np.concatenate([[INF, -INF], others, [INF, -INF]])
     with_known = Threshold(4).estep(log_odds, [0, 24], [label])

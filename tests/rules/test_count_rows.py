@@ -1,4 +1,4 @@
-"""Rows of every width beside each other, rows that just fit and just do not, and how threads share bags."""
+"""Adjacent rows of all widths, rows at the size limit, and the distribution of bags over threads."""
 
 import threading
 
@@ -13,7 +13,7 @@ from bagwise.testing import enumerate_labels
 
 
 class Uneven(CountRule):
-    """A labeler of its own for every size of a bag, which does not change from `last` on."""
+    """Count rule with a different labeler for every bag size, which is constant for counts above `last`."""
 
     depends_on_size = True
 
@@ -26,13 +26,13 @@ class Uneven(CountRule):
 
 
 def table(length, last):
-    """Counts from `length` on share an entry: where it is 0 or 1, they are impossible for a label."""
+    """Return a table whose last entry is for all counts >= `length`; 0 or 1 makes a label impossible."""
     values = np.random.default_rng(length).uniform(0.1, 0.9, size=length + 1)
     return CountTable([*values[:-1], values[-1] if last is None else last])
 
 
 def mixed_bags(sizes, seed=0):
-    """Bags of these sizes with both labels and none, all twice, in an order that mixes them."""
+    """Return bags of these sizes with the labels 0, 1 and -1 (unknown), all twice, in random order."""
     rng = np.random.default_rng(seed)
     sizes, y = (a.ravel() for a in np.meshgrid([*sizes, *sizes], [0, 1, -1]))
     order = rng.permutation(len(y))
@@ -67,7 +67,7 @@ def test_bags_of_all_widths_beside_each_other_are_sums_over_labelings(rule):
 
 
 def one_long_recursion(log_odds, weight):
-    """Log-likelihood and posterior of a bag, each instance left out in turn. O(m^3)."""
+    """Return log-likelihood and posterior of a bag, leaving out each instance in turn. O(m^3)."""
     p = expit(log_odds)
 
     def counts(chosen):
@@ -108,7 +108,7 @@ def test_threads_do_everything_once_and_in_order(monkeypatch):
 
     def work(item):
         if item < 3:
-            meet.wait()  # three at a time, or never
+            meet.wait()  # passes only with three parallel threads
         who.add(threading.current_thread())
         return 10 * item
 

@@ -1,7 +1,7 @@
-"""Gradients and second derivatives against finite differences with 300 digits.
+"""Gradients and second derivatives, compared with finite differences with 300 digits.
 
-With a step of 1e-25 the central differences are right to some 45 digits, so that all error measured
-here is that of the rules.
+With a step of 1e-25, central differences are exact to about 45 digits, so that all measured errors come from
+the rules.
 """
 
 import mpmath as mp
@@ -65,7 +65,7 @@ def moved(eta, direction, step):
 
 
 def difference(function, eta, direction):
-    """Central difference of `function` at eta along `direction`."""
+    """Return the central difference of `function` at eta along `direction`."""
     ahead, behind = moved(eta, direction, STEP), moved(eta, direction, -STEP)
     return (function(ahead) - function(behind)) / (2 * STEP)
 
@@ -80,7 +80,7 @@ def test_gradient_is_the_slope_of_the_log_likelihood(name, label, bag):
     slopes = [
         float(difference(lambda x: log_likelihood(name, x, label), eta, unit)) for unit in np.eye(len(eta))
     ]
-    # relative at every scale; the p_j - P(+) of a softmax costs `sharpness` units in the last place
+    # relative at every scale; p_j - P(+) of a softmax multiplies rounding errors by `sharpness`
     np.testing.assert_allclose(gradient, slopes, rtol=1e-12)
 
 

@@ -1,4 +1,4 @@
-"""Rules with latent labels against the sum over all 2^m labellings of a bag."""
+"""Rules with latent labels, compared with the sum over all 2^m labellings of a bag."""
 
 import itertools
 
@@ -7,7 +7,7 @@ import pytest
 
 from bagwise.rules import Mean, Or
 
-# P(y = 1 | z), straight from the definition of each rule
+# P(y = 1 | z) by the definition of each rule
 GIVEN_LABELS = {
     Or: lambda z: float(any(z)),
     Mean: lambda z: sum(z) / len(z),
@@ -15,7 +15,7 @@ GIVEN_LABELS = {
 
 
 def enumerate_bag(rule_class, log_odds, label):
-    """-> log-likelihood, posterior, Cov(z | y) - diag p (1 - p) of one bag."""
+    """Return log-likelihood, posterior, and Cov(z | y) - diag p (1 - p) of one bag."""
     p = 1 / (1 + np.exp(-log_odds))
     labellings = np.array(list(itertools.product([0, 1], repeat=len(p))))
     joint = np.prod(np.where(labellings == 1, p, 1 - p), axis=1)
@@ -38,7 +38,7 @@ def log_odds(request):
     return np.random.default_rng(request.param).normal(-0.5, 2, request.param)
 
 
-# Sums of 2^8 products of 8 rounded factors: 1e-12 leaves two digits of room.
+# For sums of 2^8 products of 8 rounded factors, 1e-12 is a tolerance with two spare digits.
 RTOL, ATOL = 1e-12, 1e-14
 
 

@@ -1,7 +1,7 @@
-"""Or and mean against arithmetic with 700 digits: textbook formulas, no rearrangement, no scaling.
+"""Or and mean rules, compared with textbook formulas in 700-digit arithmetic.
 
-700 digits hold every intermediate of log-odds within +-700: exp(-700) is 1e-304, a product of two
-such numbers 1e-608, and the naive 1 - posterior still keeps some 90 digits.
+For log-odds within +-700, 700 digits are enough for all intermediate results: exp(-700) is 1e-304, the
+product of two of these values is 1e-608, and the naive 1 - posterior still has about 90 digits.
 """
 
 import mpmath as mp
@@ -11,8 +11,8 @@ from mpmath import mpf
 
 from bagwise.rules import Mean, Or
 
-TOLERANCE = 1e-12  # what the rules promise; round-off in exp(eta - shift) alone is 700 * 1e-16
-SMALLEST = np.finfo(float).tiny  # below it floats lose digits, whatever the formula
+TOLERANCE = 1e-12  # the documented precision; rounding of exp(eta - shift) alone is 700 * 1e-16
+SMALLEST = np.finfo(float).tiny  # smaller floats have fewer digits
 
 REGIMES = {
     "the whole range": (-700, 700),
@@ -32,14 +32,14 @@ def digits():
 
 
 def worst_error(actual, exact, slack=1):
-    """Largest relative error, divided by the slack that the claim allows."""
+    """Return the largest relative error, divided by the allowed slack."""
     floor = mpf(SMALLEST)
     errors = [abs(mpf(float(a)) - e) / max(abs(e), floor) for a, e in zip(actual, exact, strict=True)]
     return float(max(errors)) / float(slack)
 
 
 def exact_or(values, counts):
-    """-> s, P(+), posteriors of a positive bag that holds values[j] counts[j] times."""
+    """Return s, P(+) and posteriors of a positive bag that contains values[j] counts[j] times."""
     odds = [mp.exp(mpf(float(value))) for value in values]
     s = sum((int(c) * mp.log(1 + o) for o, c in zip(odds, counts, strict=True)), mpf(0))
     any_positive = 1 - mp.exp(-s)
@@ -47,7 +47,7 @@ def exact_or(values, counts):
 
 
 def exact_mean(values, counts, label):
-    """-> P(label), posteriors of a bag with that label."""
+    """Return P(label) and the posteriors of a bag with this label."""
     odds = [mp.exp(mpf(float(value))) for value in values]
     p = [o / (1 + o) for o in odds]
     size = int(np.sum(counts))
@@ -58,7 +58,7 @@ def exact_mean(values, counts, label):
 
 
 def bag(values, counts):
-    """Log-odds and offsets of a bag in which the copies of a value are spread evenly."""
+    """Return log-odds and offsets of a bag in which the copies of every value are spread evenly."""
     log_odds = np.repeat(values, counts)
     places = np.concatenate([(np.arange(c) + 0.5) / c for c in counts])
     return log_odds[np.argsort(places, kind="stable")], np.array([0, counts.sum()])
@@ -71,7 +71,7 @@ def assert_or_is_exact(values, counts):
     log_proba = Or().log_proba(log_odds, offsets)[0]
     found = Or().estep(log_odds, offsets, np.array([1]))
     _, gradient = Or().gradient(log_odds, offsets, np.array([1]))
-    # log P(+) = -exp(-s) for large s: an error of s by one unit in the last place counts s times
+    # log P(+) = -exp(-s) for large s, which multiplies the relative rounding error of s by s
     slack = max(mpf(1), s)
     assert worst_error(log_proba[:1], [-s]) < TOLERANCE
     assert worst_error(log_proba[1:], [mp.log(any_positive)], slack) < TOLERANCE
@@ -119,7 +119,7 @@ def test_small_bags_are_exact_to_twelve_digits(check, size, regime):
 @pytest.mark.parametrize("check", [assert_or_is_exact, assert_mean_is_exact])
 @pytest.mark.parametrize("low, high", [*REGIMES.values(), (-16, -8), (-700, -36)])
 def test_bags_of_a_hundred_thousand_are_exact_to_twelve_digits(check, low, high):
-    # equal terms round in the same direction: a plain sum drifts beyond 1e-12
+    # equal terms round in the same direction, so the error of a plain sum exceeds 1e-12
     values = np.sort(np.random.default_rng(0).uniform(low, high, 3))
     check(values, np.array([1, 30_000, 69_999]))
 

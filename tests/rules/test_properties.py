@@ -1,4 +1,4 @@
-"""What must hold for all bags: hypothesis looks for the one where it does not."""
+"""Properties of rules that must hold for all bags; hypothesis searches for counterexamples."""
 
 from itertools import pairwise
 
@@ -44,7 +44,7 @@ one_bag = st.lists(st.one_of(finite, finite, finite, known), min_size=1, max_siz
 
 @st.composite
 def some_bags(draw, labels=(-1, 0, 1)):
-    """-> log_odds, offsets, y of one to five bags."""
+    """Return log_odds, offsets and y of one to five bags."""
     drawn = draw(st.lists(one_bag, min_size=1, max_size=5))
     y = [draw(st.sampled_from(labels)) for _ in drawn]
     offsets = np.concatenate([[0], np.cumsum([len(bag) for bag in drawn])])
@@ -52,7 +52,7 @@ def some_bags(draw, labels=(-1, 0, 1)):
 
 
 def answers(rule, log_odds, offsets, y):
-    """Everything a rule says: (arrays per bag, arrays per instance)."""
+    """Return all results of a rule: (arrays per bag, arrays per instance)."""
     log_likelihood, gradient = rule.gradient(log_odds, offsets, y)
     per_bag = [log_likelihood, *rule.log_proba(log_odds, offsets).T]
     per_instance = [gradient]
@@ -89,7 +89,7 @@ def test_blocks_of_bags_answer_as_they_do_together(rule, data):
         answers(rule, log_odds[a:b], np.array([0, b - a]), y[i : i + 1])
         for i, (a, b) in enumerate(pairwise(offsets))
     ]
-    # bit for bit: no bag may feel its neighbours
+    # bit-identical: results must not depend on adjacent bags
     for array, parts in zip(per_bag, zip(*(block[0] for block in blocks), strict=True), strict=True):
         np.testing.assert_array_equal(array, np.concatenate(parts))
     for array, parts in zip(per_instance, zip(*(block[1] for block in blocks), strict=True), strict=True):
@@ -104,7 +104,7 @@ def test_order_of_instances_does_not_matter(rule, bag, label, seed):
     order = np.random.default_rng(seed).permutation(len(bag))
     per_bag, per_instance = answers(rule, log_odds, offsets, y)
     again_per_bag, again_per_instance = answers(rule, log_odds[order], offsets, y)
-    # 1e-12 as promised; the slope 1 + a (p_j - P) of a sharp softmax magnifies round-off by a
+    # 1e-12 as documented; the slope 1 + a (p_j - P) of a sharp softmax multiplies rounding errors by a
     atol = 1e-15 * max(1.0, abs(getattr(rule, "sharpness", 1.0)))
     for array, again in zip(per_bag, again_per_bag, strict=True):
         np.testing.assert_allclose(again, array, rtol=1e-12, atol=atol)
@@ -139,14 +139,15 @@ def test_posterior_and_complement_add_up_to_one(rule, data):
 def test_sharp_gradient_agrees_with_the_generic_one(rule, data):
     log_likelihood, gradient = rule.gradient(*data)
     generic_log_likelihood, generic = Rule.gradient(rule, *data)
-    # Two orders of summation: s = sum_j softplus(eta_j) differs in its last digits, and exp(-s), all that is
-    # left of the log-likelihood of a bag that is surely positive, by s times that.
+    # The order of summation differs, so s = sum_j softplus(eta_j) differs in its last digits. The
+    # log-likelihood of an almost certainly positive bag is about -exp(-s), whose relative error is s times
+    # larger.
     s = np.minimum(np.add.reduceat(np.logaddexp(0.0, data[0]), data[1][:-1]), 1e4)
     with np.errstate(invalid="ignore"):
         error = np.abs(log_likelihood - generic_log_likelihood)
         is_close = error <= 1e-14 * np.maximum(1.0, s) * np.abs(generic_log_likelihood)
     assert (is_close | (log_likelihood == generic_log_likelihood)).all()
-    np.testing.assert_allclose(generic, gradient, atol=1e-12)  # it subtracts numbers up to 1
+    np.testing.assert_allclose(generic, gradient, atol=1e-12)  # it subtracts values up to 1
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Distances of bags: against definitions written out, wherever bags lie."""
+"""Distances between bags, compared with direct definitions, for all kinds of storage."""
 
 import time
 
@@ -51,7 +51,7 @@ def pairs(a, b):
 
 
 def one_way(a, b):
-    return directed_hausdorff(np.array(a), np.array(b))[0]  # scipy 1.14 wants to write there
+    return directed_hausdorff(np.array(a), np.array(b))[0]  # scipy 1.14 needs writeable arrays
 
 
 DEFINITIONS = {
@@ -68,7 +68,7 @@ DEFINITIONS = {
 
 @pytest.fixture(params=[2**23, 700])
 def block_bytes(request, large_from):
-    """A usual block, and blocks of a few rows."""
+    """Set the size of blocks: the default, and a few rows."""
     large_from(block_bytes=request.param)
 
 
@@ -103,7 +103,7 @@ def test_a_large_bag_is_compared_in_parts(metric, monkeypatch, large_from):
     large_from(block_bytes=8 * 56)
     found = bag_distances(bags, metric=metric, **how)
     np.testing.assert_allclose(found, [[define(a, b) for b in bags] for a in bags], rtol=1e-12, atol=1e-15)
-    assert max(numbers for _, numbers in seen) <= 56 and 14 in dict(seen), "a part of the bag of fifty"
+    assert max(numbers for _, numbers in seen) <= 56 and 14 in dict(seen), "the bag of 50 must be divided"
 
 
 def test_ranks_lie_between_the_minimal_and_the_maximal_distance():
@@ -219,7 +219,7 @@ def test_an_embedding_of_training_bags_is_that_of_the_same_bags_as_new_ones(metr
     vectors = model.fit_transform(bags)
     np.testing.assert_allclose(
         vectors, model.transform(bags), rtol=1e-12, atol=1e-7
-    )  # mmd: roots of rounding
+    )  # mmd: square roots of rounding errors
 
 
 @pytest.mark.parametrize(
@@ -264,5 +264,5 @@ print(json.dumps([peak_of(lambda: bag_distances(bags, few)), bags.instances.nbyt
 @only_linux
 def test_the_instances_of_large_bags_are_not_copied():
     above, size = measured(PEAK, None)
-    assert size == 96_000_000, "so a copy takes that, or twice as much in double precision"
+    assert size == 96_000_000, "a copy would take 96 MB, or twice as much in double precision"
     assert above <= 0.6 * size

@@ -1,4 +1,4 @@
-"""Kernels of instances that lie far from the origin, as Unix times and coordinates do."""
+"""Kernels of instances far from the origin, such as Unix times and coordinates."""
 
 from fractions import Fraction
 
@@ -27,7 +27,7 @@ DATA = make_noisy_or_bags(30, size=(2, 5), n_features=3, random_state=0)
 
 
 def clouds(seed=0):
-    """Give rows around several places far away from each other and from the origin."""
+    """Return rows around several points that are far from each other and from the origin."""
     rng = np.random.default_rng(seed)
     places = np.array([0.0, 1.7e9, 1.7e9 + 1e6, -1e12, 3e5])
     return rng.normal(size=(40, 3)) + rng.choice(places, size=(40, 1))
@@ -140,21 +140,21 @@ def test_a_bag_of_a_polynomial_kernel_scores_the_same_alone_and_in_company(kerne
     assert model.converged_
     together = model.decision_function(far)
     alone = np.concatenate([model.decision_function(far[i : i + 1]) for i in range(len(far))])
-    # What a feature of this size leaves of its digits.
+    # The tolerance is the precision of features of this size.
     np.testing.assert_allclose(
         alone, together, atol=10 * shift * np.finfo(float).eps * np.abs(together).max()
     )
 
 
 def test_the_squared_loss_far_away_is_least_squares():
-    """By a QR factorisation of the features, which are not squared, from exact differences."""
+    """Compare with a QR factorisation, which does not square the features, from exact differences."""
     far = DATA.bags.with_instances(np.round(DATA.bags.instances * 64) / 64 + 2.0**27)
     model = PUSetKernelClassifier("mean", loss="squared", alpha=1e-3, scale=None, class_prior=0.4)
     scores = model.fit(far, DATA.y).decision_function(far)
     means = np.array([[float(sum(map(Fraction, column)) / len(column)) for column in bag.T] for bag in far])
     F = (means - means.mean(axis=0)) @ means.T / means.shape[1]
     P, U = F[DATA.y == 1], F[DATA.y == 0]
-    # mean_U((1 + g)^2) / 4 - pi mean_P(g) + alpha |coef|^2 / 2; the linear term enters by a second system.
+    # mean_U((1 + g)^2) / 4 - pi mean_P(g) + alpha |coef|^2 / 2; a second system adds the linear term.
     root = np.linalg.qr(
         np.vstack(
             [np.column_stack([U, np.ones(len(U))]) / np.sqrt(2 * len(U)), np.sqrt(1e-3) * np.eye(31)[:-1]]

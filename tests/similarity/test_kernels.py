@@ -18,7 +18,7 @@ def bags():
 
 @pytest.fixture(params=[2**25, 700])
 def block_bytes(request, large_from):
-    """A usual block, and blocks of a few rows."""
+    """Set the size of blocks: the default, and a few rows."""
     large_from(block_bytes=request.param)
 
 
@@ -87,7 +87,7 @@ def test_sparse_bags_give_what_dense_ones_give(bags):
     sparse = bags.with_instances(sp.csr_matrix(bags.instances))
     for function in (set_kernel, minimax_kernel, statistic_kernel):
         np.testing.assert_allclose(function(sparse), function(bags), atol=1e-12)
-    # Sums over bags and means of bags are products with a matrix of membership, which must come out dense.
+    # Sums over bags and means of bags are products with a membership matrix, and must be dense.
     for function, options in ((set_kernel, {}), (statistic_kernel, {"statistic": "mean"})):
         found = function(sparse, kernel="linear", **options)
         np.testing.assert_allclose(found, function(bags, kernel="linear", **options), atol=1e-12)
@@ -133,7 +133,7 @@ def test_a_bag_larger_than_a_block_is_compared_in_parts(bags, large_from):
 
     found = set_kernel(bags, kernel=kernel, normalize=None)
     np.testing.assert_allclose(found, expected["poly"], rtol=1e-10)
-    assert max(seen) <= 12, "the largest bag has twelve instances, and others are no more than three"
+    assert max(seen) <= 12, "a block must have at most twelve pairs, even of the largest bag"
 
 
 def test_bags_of_other_features_are_refused(bags):
@@ -164,7 +164,7 @@ print(json.dumps([peak_of(lambda: run(bags)), bags.instances.nbytes]))
 @pytest.mark.parametrize("kind", always(["set"], ["set", "columns", "linear", "minimax"]))
 def test_the_instances_of_large_bags_are_not_copied(kind):
     above, size = measured(PEAK, kind)
-    assert size == 96_000_000, "so a copy takes that, or twice as much in double precision"
+    assert size == 96_000_000, "a copy would take as much, or twice as much in double precision"
     assert above <= 0.6 * size
 
 

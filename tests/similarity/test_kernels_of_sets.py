@@ -1,4 +1,4 @@
-"""Weights of instances, graphs, kernels of kernels, and means of several, against loops."""
+"""Instance weights, graphs, kernels of kernels, and means of kernels, compared with loops."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def new():
 
 @pytest.fixture(params=[2**25, 700])
 def block_bytes(request, large_from):
-    """A usual block, and blocks of a few rows."""
+    """Set the size of blocks: the default, and a few rows."""
     large_from(block_bytes=request.param)
 
 
@@ -125,7 +125,7 @@ def test_the_second_level_is_a_gaussian_of_distances(normalize, bags, new):
     np.testing.assert_allclose(found, expected[:6, :6], rtol=1e-9)
     found = set_kernel(new, bags, normalize=normalize, level2="rbf", width=0.9, **RBF)
     np.testing.assert_allclose(found, expected[6:, :6], rtol=1e-9)
-    # By default the width is the median of the training bags, whichever side they are on.
+    # By default, the width is the median of the training bags, used as rows or as columns.
     distances = np.sort(D[:6, :6][np.triu_indices(6, 1)])
     width = np.sqrt(distances[(len(distances) - 1) // 2])
     for rows, columns, place in ((bags, None, slice(6)), (new, bags, slice(6, 9))):
@@ -135,7 +135,7 @@ def test_the_second_level_is_a_gaussian_of_distances(normalize, bags, new):
 
 
 def test_distances_of_the_second_level_are_mean_discrepancies(bags):
-    """With the linear kernel, those of the means of bags."""
+    """With the linear kernel, these are the distances between the means of bags."""
     means = np.array([bag.mean(axis=0) for bag in bags])
     found = set_kernel(bags, kernel="linear", level2="rbf", width=2.0)
     np.testing.assert_allclose(found, rbf_kernel(means, gamma=0.25), rtol=1e-9)
@@ -167,7 +167,7 @@ def test_a_mean_kernel_is_the_mean_at_median_widths(bags, new):
             parts.append(statistic_kernel(rows, columns, statistic=name, kernel="rbf", gamma=gamma))
         np.testing.assert_allclose(kernel(rows, columns), np.mean(parts, axis=0), rtol=1e-10)
     np.testing.assert_allclose(kernel(bags).diagonal(), 1.0)
-    # Not fitted, it takes the widths of its columns.
+    # Without a fit, the kernel uses the widths of its columns.
     np.testing.assert_allclose(mean_kernel(["set"])(new, bags), mean_kernel(["set"]).fitted(bags)(new, bags))
 
 

@@ -1,4 +1,4 @@
-"""Adam on whole gradients: its steps, when it stops, and what it keeps."""
+"""Adam with full gradients: steps, stopping, and the returned point."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def run(ask=bowl, start=(0.0, 0.0, 0.0), max_iter=50, patience=10**6, learning_r
 
 
 def test_steps_are_those_of_torch():
-    torch = pytest.importorskip("torch", reason="an independent Adam")
+    torch = pytest.importorskip("torch", reason="needs torch's Adam")
     theirs = torch.zeros(3, dtype=torch.float64, requires_grad=True)
     optimizer = torch.optim.Adam([theirs], lr=0.1)
     points = []
@@ -55,7 +55,7 @@ def test_it_keeps_the_point_at_which_the_watched_number_is_least_and_stops_when_
     def ask(x):
         points.append(x)
         value, _, gradient = bowl(x)
-        return value, abs(len(points) - 8.0), gradient  # least at the eighth point, epoch 7
+        return value, abs(len(points) - 8.0), gradient  # minimum at the eighth point, epoch 7
 
     result = run(ask, patience=5)
     assert result.best == 7 and result.n_iter == 12 and len(points) == 13

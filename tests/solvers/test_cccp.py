@@ -85,7 +85,7 @@ def test_a_step_that_was_stopped_on_its_way_is_taken_if_it_helps():
 
         def solve(self, piece, start, control):
             stop.set()
-            assert control.is_stopped, "a step watches the flag of the run"
+            assert control.is_stopped, "a step must check the stop flag of the run"
             return self.at(self.reached)
 
     for reached, end in ((0.8, 0.8), (0.2, 0.5)):

@@ -16,7 +16,7 @@ STEPS = enough_steps(1000)
 
 
 def oracle(Q, q, lower, upper, total):
-    """The least value by a generic interior-point solver."""
+    """Return the minimum from a generic interior-point solver."""
     n = len(q)
     settings = clarabel.DefaultSettings()
     settings.verbose = False
@@ -29,7 +29,7 @@ def oracle(Q, q, lower, upper, total):
 
 
 def random_problem(seed, n=40, n_points=None):
-    """Any linear term, bounds of any sign, a total in between; K may be singular."""
+    """Return a problem with any linear term, bounds of any sign and a feasible total; K can be singular."""
     rng = np.random.default_rng(seed)
     n_points = n if n_points is None else n_points
     factor = rng.normal(size=(n_points, rng.integers(2, n_points + 1)))
@@ -160,7 +160,7 @@ def test_a_warm_start_saves_steps_and_its_sum_is_repaired():
     assert warm.value == pytest.approx(again.value, rel=1e-5)
     assert warm.n_iter < 0.5 * again.n_iter
     assert warm.x.sum() == pytest.approx(0.0, abs=1e-9)
-    # a product that is not said is computed
+    # a product that is not passed is computed
     unsaid = solve_dual(K, -y, **near, control=Control(1e-6, STEPS), start=cold.x)
     np.testing.assert_allclose(unsaid.x, warm.x, atol=1e-6)
 
@@ -254,7 +254,7 @@ def test_working_sets_of_a_step_each_do_not_outlast_the_limit(monkeypatch):
 
 
 def one_step_at_a_time(pair_steps):
-    """Let every working set end after a step, as where rounding is in the way."""
+    """Stop every working set after one step, as if rounding errors prevented progress."""
 
     def steps(*arguments):
         *rest, budget = arguments
@@ -265,7 +265,7 @@ def one_step_at_a_time(pair_steps):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_rounding_does_not_say_what_the_multiplier_is_where_all_variables_are_at_bounds(seed):
-    """The sums of bounds differ in the last digit, so that one variable stays inside, at either end."""
+    """The sums of bounds differ in the last digit, so that one variable stays inside its bounds."""
     rng = np.random.default_rng(seed)
     y = np.repeat([1.0, -1.0], [3, 7])
     K = rbf_kernel(rng.normal(size=(10, 2)))

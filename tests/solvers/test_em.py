@@ -8,7 +8,7 @@ from bagwise.solvers import Control, Status, best_of, run_em
 
 
 class CoinModel:
-    """Two coins, thrown ten times each time one is picked: the textbook EM. Instances are counts of heads."""
+    """The textbook EM of two coins: an instance is the number of heads in ten throws of one coin."""
 
     def __init__(self, overstep=1.0):
         self.overstep = overstep
@@ -146,7 +146,7 @@ def test_a_run_that_is_stopped_keeps_the_best_parameters_so_far(n_iter):
         stop.set()
     results = fit(n_init=4, stop=stop, on_iteration=lambda i, _: stop.set() if i == n_iter else None)
     whole = fit(n_init=1)[0]
-    assert len(results) == 1, "starts that had not begun are left out"
+    assert len(results) == 1, "starts that have not begun must be omitted"
     assert results[0].status is Status.INTERRUPTED and results[0].n_iter == n_iter
     assert results[0].history == whole.history[: n_iter + 1]
     assert best_value(results[0].x) == results[0].value

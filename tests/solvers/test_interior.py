@@ -1,4 +1,4 @@
-"""The interior-point form of the dual against the solver by pairs."""
+"""The interior-point solver of the dual, compared with the pairwise solver."""
 
 import threading
 import time
@@ -29,7 +29,7 @@ def test_both_solvers_find_the_same_value(seed, rank):
     other = solve_dual(F @ F.T, **problem, control=Control(1e-10, enough_steps(n)))
     assert ours.converged
     assert ours.value == pytest.approx(other.value, rel=1e-8)
-    assert ours.history[-1] == pytest.approx(ours.value, rel=1e-8), "what is reported is what is minimised"
+    assert ours.history[-1] == pytest.approx(ours.value, rel=1e-8), "the reported value must be the objective"
     assert ours.x.sum() == pytest.approx(problem["total"], abs=1e-9)
     assert (ours.x >= lower).all() and (ours.x <= upper).all()
     assert ours.value - ours.gap <= other.value + 1e-9 * abs(other.value)
@@ -37,7 +37,7 @@ def test_both_solvers_find_the_same_value(seed, rank):
 
 
 def test_many_free_variables_of_low_rank_take_few_steps():
-    """A case in which pairs need millions of steps: nearly all variables are free, and the rank is small."""
+    """The pairwise solver needs millions of steps here: nearly all variables are free, with a low rank."""
     rng = np.random.default_rng(0)
     n = 400
     F = rng.normal(size=(n, 5))
@@ -62,24 +62,24 @@ def test_a_run_that_is_stopped_keeps_the_best_point_so_far(n_steps):
 
 @pytest.mark.parametrize("C", [1.0, 1e5, 1e9])
 def test_interior_points_finish_what_pairs_do_not(C):
-    """A large C and few features: pairs took ten million steps, and did not arrive."""
+    """With a large C and few features, the pairwise solver did not converge in ten million steps."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 3))
     sign = np.where(rng.random(80) < 0.5, -1.0, 1.0)
     bounds = {"lower": np.minimum(C * sign, 0.0), "upper": np.maximum(C * sign, 0.0)}
     started = time.process_time()
     found = solve_dual_either_way(X @ X.T, -sign, Control(1e-6, 10_000_000), **bounds)
-    assert time.process_time() - started < 5.0  # 0.1 here
+    assert time.process_time() - started < 5.0  # usually 0.1
     assert found.converged and abs(found.x.sum()) <= 1e-9 * C
     assert (bounds["lower"] <= found.x).all() and (found.x <= bounds["upper"]).all()
-    # The primal of the same machine is an upper bound of minus the dual.
+    # The primal objective of the same SVM is an upper bound of minus the dual.
     coef = found.x @ X
     primal = 0.5 * coef @ coef + C * np.maximum(0.0, 1.0 - sign * (X @ coef - found.multiplier)).sum()
     assert primal == pytest.approx(-found.value, rel=1e-5)
 
 
 def test_bounds_that_leave_no_digits_are_not_fought():
-    """C = 1e18 and labels that no plane tells apart: slopes of one are lost in sums of 1e18."""
+    """With C = 1e18 and inseparable labels, gradients of one are lost in sums of 1e18."""
     rng = np.random.default_rng(0)
     X, sign = rng.normal(size=(40, 3)), np.tile([-1.0, 1.0], 20)
     bound = sign * rng.uniform(1e18, 2e18, size=40)

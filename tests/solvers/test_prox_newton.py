@@ -1,4 +1,4 @@
-"""The L1 solver on a problem that is nothing but its protocol: least squares, as rough as one likes."""
+"""The L1 solver on a minimal problem: least squares with adjustable errors."""
 
 from dataclasses import dataclass, replace
 
@@ -15,7 +15,7 @@ from bagwise.solvers.working_set import ElasticNet, with_likely, working_set
 
 
 class CutOffError(Exception):
-    """Ends a run in its midst."""
+    """Raised to interrupt a run."""
 
 
 def identity():
@@ -31,7 +31,7 @@ class Point:
 
 
 class LeastSquares:
-    """|A coef + intercept - b|^2 / 2n; a gradient computed from a base is off by `error` times the step."""
+    """|A coef + intercept - b|^2 / 2n; gradients from a base have errors of `error` times the step."""
 
     has_kinks = False
 
@@ -101,7 +101,7 @@ def test_the_end_is_scikit_learns_elastic_net(problem_parts, l1, l2, restricts):
     np.testing.assert_allclose(result.x, np.append(theirs.coef_, theirs.intercept_), atol=1e-7)
     assert (np.diff(result.history) <= 1e-12).all()
     assert result.value == pytest.approx(ElasticNet(l1, l2).objective(result.point), rel=1e-14)
-    assert problem.n_exact == 0 or not restricts  # exact points come back as they are
+    assert problem.n_exact == 0 or not restricts  # exact points are returned unchanged
 
 
 @pytest.mark.parametrize("is_read", [False, True])
@@ -111,7 +111,7 @@ def test_rough_points_do_not_change_the_end(problem_parts, error, is_read, tmp_p
     penalty, control = ElasticNet(0.1), Control(1e-9, 500)
     rough = LeastSquares(A, b, error)
     if is_read:
-        # The point of a result that was read is exact, and need not be optimal.
+        # The point of a result from a checkpoint is exact, but it may not be optimal.
         with pytest.raises(CutOffError), opened(tmp_path / "run", identity) as checkpoint:
             minimize_l1(rough, np.zeros(41), penalty, replace(control, checkpoint=checkpoint))
             raise CutOffError
@@ -201,7 +201,7 @@ def test_a_limit_that_is_reached_within_the_tolerance_is_no_failure(problem_part
     problem, penalty = LeastSquares(*problem_parts), ElasticNet(0.1)
     whole = minimize_l1(problem, problem.point(np.zeros(41)), penalty, Control(1e-8, 100))
     last = penalty.violation(whole.point).max()
-    # The steps aim beyond the tolerance; what counts is the tolerance.
+    # Steps aim at a smaller violation, but convergence only requires the tolerance.
     limited = minimize_l1(problem, whole, penalty, Control(2 * last, 0))
     assert limited.status is Status.CONVERGED and limited.n_iter == 0
 
@@ -227,7 +227,7 @@ def test_working_sets_hold_the_non_zero_and_the_worst():
     x[7] = 1.0
     violation = np.append(np.linspace(0, 1, 100), 0.0)
     columns = working_set(x, violation, 0.5)
-    assert columns.tolist() == [7, *range(80, 100)]  # twenty may always come in
+    assert columns.tolist() == [7, *range(80, 100)]  # twenty columns can always be added
     point = Point(x, 0.0, -violation)
     assert with_likely(point, np.array([3]), 0.9).tolist() == [3, *range(90, 100)]
 

@@ -1,4 +1,4 @@
-"""Where the words of `verbose` go."""
+"""The destinations of the output of `verbose`."""
 
 import io
 import logging
@@ -15,7 +15,7 @@ from bagwise.solvers.reporting import Reporter
 
 @pytest.fixture
 def alone(monkeypatch):
-    """A logger as a plain script finds it: nobody listens, and information is not asked for."""
+    """Return a logger as in a plain script, without handlers and with the default level."""
     logger = logging.Manager(logging.RootLogger(logging.WARNING)).getLogger("bagwise")
     monkeypatch.setattr(reporting, "_logger", logger)
     return logger
@@ -62,7 +62,7 @@ def terminal(request, alone, monkeypatch, large_from):
     large_from(100)
     monkeypatch.setattr("bagwise._core.live_line._BETWEEN", 0.0)
 
-    def watch():  # in the test itself: pytest puts its own stream there after fixtures are set up
+    def watch():  # called in the test, because pytest replaces sys.stderr after the fixtures
         stream = Terminal()
         monkeypatch.setattr(sys, "stderr", stream)
         return stream
@@ -92,7 +92,7 @@ def test_on_a_terminal_one_line_says_how_far_a_fit_has_come(model, terminal):
 
 def test_the_plain_line_is_written_over_itself(terminal):
     if "rich.live" in sys.modules and sys.modules["rich.live"] is not None:
-        pytest.skip("rich writes its own")
+        pytest.skip("rich writes the line in another way")
     data, stream = make_noisy_or_bags(200, random_state=0), terminal()
     MILogisticRegression(l1_ratio=0.0, n_init=1, random_state=0, verbose=1).fit(data.bags, data.y)
     said = stream.getvalue()

@@ -125,10 +125,10 @@ def test_a_better_point_of_a_line_search_that_was_given_up_ends_the_history():
 
 
 class CutOffError(Exception):
-    """Ends a run in its midst."""
+    """Raised to interrupt a run."""
 
 
-# L-BFGS has to collect its pairs again.
+# A resumed L-BFGS run has to collect its curvature pairs again.
 @pytest.mark.parametrize(
     ("hessian_product", "n_lost"), [(None, 20), (rosenbrock_hessian_product, 5)], ids=["L-BFGS", "Newton"]
 )
