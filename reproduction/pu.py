@@ -1,4 +1,4 @@
-"""PU-SKC (Bao et al. 2018): the protocols, the methods, and the cells of Table 3."""
+"""PU-SKC (Bao et al. 2018): protocols, methods, and cells of Table 3."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ METHODS = {
 N_POSITIVE, N_UNLABELED, N_TEST = 20, 180, 200
 BLOCK, N_BLOCKS = 5, 4
 
-# Accuracy printed in Table 3, for the priors 0.1 to 0.7.
+# Accuracies printed in Table 3, for the priors 0.1 to 0.7.
 PRINTED = {
     "skc": {
         "musk1": (0.865, 0.844, 0.818, 0.776, 0.763, 0.735, 0.737),
@@ -64,7 +64,7 @@ PRINTED = {
         "tiger": (0.706, 0.680, 0.659, 0.668, 0.609, 0.608, 0.585),
     },
 }
-# Priors assumed, whatever the true one, to see what the printed numbers of the three image sets come from.
+# Priors that are assumed for all true priors, to explain the printed results of the three image sets.
 ASSUMED = (0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
 IMAGES = ("elephant", "fox", "tiger")
 
@@ -87,14 +87,14 @@ def draw(
 ) -> Bunch:
     """Draw training and test bags: `train`, `y`, `test`, `truth`, and 5 folds of the training bags.
 
-    "printed": copies with noise first (10 times the Musk bags, 5 times the images), training and test bags
-    from all of them. "clean": the original bags are halved first, and each half is copied to that size; folds
-    keep the copies of a bag together. `standardised`: features of all instances have mean zero and variance
-    one before copies are made.
+    "printed": bags are copied with noise (Musk to 10 times their number, images to 5 times), and training and
+    test bags are drawn from all copies. "clean": the original bags are split in half, and each half is copied
+    to that size; folds keep the copies of a bag together. `standardised`: features are standardised over all
+    instances before copying.
     """
     data = _fetched(dataset, standardised)
     n_bags = len(data.y) * (10 if dataset.startswith("musk") else 5)
-    # More copies where that many positive bags would not be there.
+    # Make more copies if there are not enough positive bags.
     needed = n_positive + prior * (N_UNLABELED + N_TEST)
     n_bags = max(n_bags, int(1.2 * needed / np.mean(data.y)))
     if protocol == "printed":
@@ -121,10 +121,10 @@ def draw(
 
 
 def _copied_sample(bags, y, n_bags: int, counts: dict, seed: int) -> tuple[Bunch, np.ndarray]:
-    """Draw from bags and their noisy copies, and make only the copies that were drawn; with their sources."""
+    """Draw a sample from bags and their noisy copies; return it with the index of each original bag."""
     rng = np.random.RandomState(seed)
     source = np.append(np.arange(len(y)), rng.randint(len(y), size=n_bags - len(y)))
-    # Which ones are drawn depends on labels alone.
+    # The draw depends only on labels, so only the drawn copies are made.
     sample = datasets.make_positive_unlabeled(np.zeros((n_bags, 1)), y[source], **counts, random_state=seed)
     own = source[sample.index]
     pairs = datasets.augment_bags(bags[own], n_copies=1, random_state=seed).bags
@@ -133,13 +133,13 @@ def _copied_sample(bags, y, n_bags: int, counts: dict, seed: int) -> tuple[Bunch
 
 
 def make_model(method: str, dataset: str, prior: float, seed: int, folds, quick: bool = False):
-    """Make one of the methods of the table, with the grids of section 5.2."""
+    """Make a model of the table, with the grids of section 5.2."""
     from bagwise.models import pu
 
     if method in ("skc", "known"):
         known = prior if method == "known" else None
         return pu.PUSetKernelClassifierCV(class_prior=known, cv=folds, random_state=seed)
-    # The paper's widths, 1e-2 to 1e-6, are those of features as they are.
+    # The paper's widths, 1e-2 to 1e-6, are for unscaled features.
     grid = {"gammas": [1e-2, 1e-4, 1e-6], "alphas": [1.0, 1e-3, 1e-6], "cv": folds, "scale": None}
     if method == "lsdd":
         return pu.LSDDClassifierCV(**grid, random_state=seed)
@@ -154,7 +154,7 @@ def make_model(method: str, dataset: str, prior: float, seed: int, folds, quick:
 
 
 def fit_quietly(model, X, y) -> Any:
-    """Fit a model that may estimate its class prior; what the estimate is worth, the results show."""
+    """Fit a model without warnings about its class prior; the report evaluates the estimates."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ClassPriorWarning)
         return model.fit(X, y)
@@ -163,7 +163,7 @@ def fit_quietly(model, X, y) -> Any:
 def trials(
     protocol: str, dataset: str, prior: float, block: int, n_trials: int, seed: int, quick: bool
 ) -> list[dict]:
-    """Accuracy and seconds of every method on a few draws."""
+    """Return the accuracy and seconds of every method on a few draws."""
     found = []
     for trial in range(BLOCK * block, BLOCK * block + n_trials):
         number = 1000 * seed + trial
@@ -182,7 +182,7 @@ def trials(
 
 
 def pumil_without_intercept(dataset: str, prior: float, n_trials: int, seed: int) -> list[float]:
-    """Accuracy of puMIL with the machine of (B.1) as printed, which has no intercept; printed protocol."""
+    """Return accuracies of puMIL with the printed SVM (B.1), without intercept; printed protocol."""
     accuracies = []
     for trial in range(n_trials):
         number = 1000 * seed + trial
@@ -193,7 +193,10 @@ def pumil_without_intercept(dataset: str, prior: float, n_trials: int, seed: int
 
 
 def printed_estimate(bags, y, *, scaled: bool, degree: int, ridge: float) -> float:
-    """The class prior by section 3.3 as printed, where H averages over positive and h over unlabeled bags."""
+    """Estimate the class prior by section 3.3 as printed.
+
+    As printed, H is a mean over positive bags and h a mean over unlabeled bags.
+    """
     from bagwise.similarity import minimax_kernel
 
     if scaled:
@@ -205,10 +208,10 @@ def printed_estimate(bags, y, *, scaled: bool, degree: int, ridge: float) -> flo
 
 
 def assumed_priors(dataset: str, prior: float, n_trials: int, seed: int) -> dict[str, Any]:
-    """PU-SKC with features as they are, degree 1, at one assumed prior after another.
+    """Return accuracies of PU-SKC with unscaled features and degree 1, for several assumed priors.
 
-    Gives accuracies by the prior assumed, "printed" for the estimate of `printed_estimate` on scaled features
-    with a ridge of 1; and the estimates of `printed_estimate`.
+    The accuracies are returned by assumed prior; "printed" stands for the result of `printed_estimate` on
+    scaled features with a ridge of 1. The results of `printed_estimate` are returned too.
     """
     from bagwise.models.pu import PUSetKernelClassifierCV
     from bagwise.similarity import minimax_kernel
@@ -233,7 +236,7 @@ def assumed_priors(dataset: str, prior: float, n_trials: int, seed: int) -> dict
 
 
 def cells(settings: Settings) -> list[Cell]:
-    """A cell for every few draws of a data set at a prior, and one for what PU-SKC does when told a prior."""
+    """Return cells of a few draws per data set and prior, and cells of PU-SKC with an assumed prior."""
     quick = settings.quick
     names, priors, n_blocks, n_trials = (
         (("musk1",), (0.3,), 1, 1) if quick else (DATASETS, PRIORS, N_BLOCKS, BLOCK)

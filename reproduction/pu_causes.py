@@ -1,4 +1,4 @@
-"""PU-SKC (Bao et al. 2018): where the columns LSDD and DSDD of Table 3 come from, a setting at a time."""
+"""PU-SKC (Bao et al. 2018): settings that explain the columns LSDD and DSDD of Table 3."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from reproduction.pu import DATASETS, PRINTED, PRIORS, draw
 
 
 class CoefficientDSDD(DSDDClassifierCV):
-    """DSDD with the penalty alpha / 2 |coef|^2 in place of the norm of f in the kernel's space."""
+    """DSDD with the penalty alpha / 2 |coef|^2 instead of the RKHS norm of f."""
 
     def _minimise(self, kernel, sign, weight, alpha, control):
-        # A linear machine on the rows of K.
+        # A linear SVM on the rows of K.
         result = super()._minimise(kernel @ kernel.T, sign, weight, alpha, control)
         return replace(result, x=replace(result.x, x=kernel.T @ result.x.x))
 
 
 class RoundedLSDD(LSDDClassifierCV):
-    """LSDD as double precision has it at tiny widths s: (pi s^2)^(d/2) < 1e-290 makes nothing of H."""
+    """LSDD as computed in double precision at tiny widths s, where (pi s^2)^(d/2) < 1e-290 and H is zero."""
 
     def _spectrum(self, gamma, root):
         return np.zeros(len(root)), sp.identity(len(root), format="csr")
@@ -34,10 +34,10 @@ class RoundedLSDD(LSDDClassifierCV):
 _PENALTIES = {"alphas": [1.0, 1e-3, 1e-6]}
 _AS_GAMMA = {"gammas": [1e-2, 1e-4, 1e-6], **_PENALTIES}
 _AS_WIDTH = {"gammas": [0.5 / s**2 for s in _AS_GAMMA["gammas"]], **_PENALTIES}
-# The published program's s = lambda = 0.01 without choice; it minimises four times our objective.
+# The authors' program has fixed s = lambda = 0.01; its objective is four times ours.
 _FIXED = {"gamma": 0.5e4, "alpha": 0.25e-2, "max_instances": 1_000_000}
 
-# What is changed in the table's LSDD and DSDD: the model, its parameters, and whether Musk is standardised.
+# Changes of LSDD and DSDD in the table: the model, its parameters, and whether Musk is standardised.
 WIDE: dict[str, tuple[type, dict[str, Any], bool]] = {
     "dsdd-penalty": (CoefficientDSDD, _AS_GAMMA, False),
     "dsdd-origin": (DSDDClassifierCV, {**_AS_GAMMA, "fit_intercept": False}, False),
@@ -46,20 +46,20 @@ WIDE: dict[str, tuple[type, dict[str, Any], bool]] = {
     "lsdd-centers": (LSDDClassifierCV, {**_AS_GAMMA, "n_centers": 2000}, False),
     "lsdd-width": (LSDDClassifierCV, _AS_WIDTH, True),
 }
-# The same without a limit on instances and centers, which may be one to the copies of one bag.
+# Changes without a limit on instances and centers, so that all copies of a bag are included.
 NARROW: dict[str, tuple[type, dict[str, Any], bool]] = {
     "dsdd-fixed": (DSDDClassifier, _FIXED, True),
     "dsdd-near": (DSDDClassifier, {**_FIXED, "fit_intercept": False}, True),
     "lsdd-near": (RoundedLSDD, {**_AS_WIDTH, "n_centers": 1_000_000}, True),
 }
-# Rows of the table: what was changed, and the accuracies that show it.
+# Rows of the table: the change, and the key of its accuracies.
 ROWS = {
     "dsdd": {
         "penalty of the coefficients": "dsdd-penalty",
         "no intercept": "dsdd-origin",
         "both": "dsdd-both",
         "widths s": "dsdd-width",
-        "s = lambda = 0.01, no choice": "dsdd-fixed",
+        "fixed s = lambda = 0.01": "dsdd-fixed",
         "the same, no intercept": "dsdd-near",
         "the same, a score of zero is positive": "dsdd-near, zero",
     },
@@ -75,9 +75,9 @@ ROWS = {
 def changed(
     kind: str, protocol: str, dataset: str, prior: float, n_trials: int, seed: int, quick: bool
 ) -> dict[str, list[float]]:
-    """Accuracies with settings changed; with ", zero" where a score of zero is positive, not negative.
+    """Return accuracies with changed settings; with ", zero", bags with a score of zero are positive.
 
-    And by "lsdd-silent" which share of the test bags LSDD gives a score of zero.
+    "lsdd-silent" is the share of test bags with an LSDD score of zero.
     """
     found: dict[str, list[float]] = {}
     for trial in range(n_trials):
@@ -106,7 +106,7 @@ def changed(
 
 
 def cause_cells(settings: Settings) -> list[Cell]:
-    """Cells of both kinds of settings; few draws of Musk2, for its many instances."""
+    """Return the cells of both kinds of settings, with few draws of Musk2, which has many instances."""
     quick, found = settings.quick, []
     for dataset in ("musk1",) if quick else DATASETS:
         most = 1 if quick else 2 if dataset == "musk2" else 20
@@ -122,7 +122,7 @@ def cause_cells(settings: Settings) -> list[Cell]:
 
 
 def _accuracies(results: Mapping[str, Any], protocol: str, key: str) -> dict[tuple[str, float], float]:
-    """Mean accuracies with a setting changed, by data set and prior."""
+    """Return mean accuracies with a changed setting, by data set and prior."""
     found = {}
     for kind in ("wide", "narrow"):
         for dataset in DATASETS:
@@ -134,7 +134,7 @@ def _accuracies(results: Mapping[str, Any], protocol: str, key: str) -> dict[tup
 
 
 def _distance(method: str, means: Mapping[tuple[str, float], float], dataset: str | None = None) -> float:
-    """Mean distance from the printed accuracies, in points; of one data set or of all."""
+    """Return the mean distance from the printed accuracies in points, for one data set or all."""
     gaps = [
         abs(mean - PRINTED[method][name][PRIORS.index(prior)])
         for (name, prior), mean in means.items()
@@ -144,7 +144,7 @@ def _distance(method: str, means: Mapping[tuple[str, float], float], dataset: st
 
 
 def cause_table(results: Mapping[str, Any], ours: Mapping[str, Mapping[tuple[str, float], float]]) -> Table:
-    """How far from the printed columns each setting leads; `ours` has the table's accuracies."""
+    """Make the table of distances from the printed columns; `ours` has the table's accuracies."""
     rows = []
     for method, changes in ROWS.items():
         means = {"as in the table": ours[method]}
@@ -163,20 +163,20 @@ def cause_table(results: Mapping[str, Any], ours: Mapping[str, Mapping[tuple[str
             rows.append(row)
     note = (
         "*Distance*: mean distance from the printed accuracies in points, over all data sets and priors, "
-        "then by data set. *At 0.1* and on: mean accuracy over the data sets at that prior, in percent. "
-        "*Widths s*: the kernel is exp(-|x - z|^2 / (2 s^2)) with s = 1e-2, 1e-4, 1e-6 in place of "
-        "exp(-s |x - z|^2), and Musk is standardised before copies are made; so in the rows below it. "
-        "Printed protocol; 20 draws (Musk2: 2) where s = 0.01 and where H rounds to zero, 2 elsewhere."
+        "then by data set. *At 0.1* and similar columns: mean accuracy over the data sets at that prior, in "
+        "percent. *Widths s*: the kernel is exp(-|x - z|^2 / (2 s^2)) with s = 1e-2, 1e-4, 1e-6 instead of "
+        "exp(-s |x - z|^2), and Musk is standardised before copying; this also holds for the rows below. "
+        "Printed protocol; 20 draws (Musk2: 2) with s = 0.01 and where H rounds to zero, 2 draws elsewhere."
     )
-    return Table("What the printed numbers of LSDD and DSDD come from", rows, note)
+    return Table("Causes of the printed results of LSDD and DSDD", rows, note)
 
 
 def _silent(results: Mapping[str, Any]) -> dict[float, float]:
-    """Share of the draws in which LSDD's choice gives all test bags a score of zero, by prior."""
+    """Return the share of draws in which LSDD scores all test bags as zero, by prior."""
     shares = {}
     for prior in PRIORS:
         cells = [results.get(f"narrow-printed-{dataset}-{prior}") for dataset in DATASETS]
-        # Of the data sets alike, however many draws they have.
+        # All data sets have equal weights, regardless of their number of draws.
         found = [np.mean(np.array(cell["lsdd-silent"]) == 1.0) for cell in cells if cell]
         if found:
             shares[prior] = float(np.mean(found))
@@ -184,10 +184,10 @@ def _silent(results: Mapping[str, Any]) -> dict[float, float]:
 
 
 def printed_mixture() -> tuple[np.ndarray, float]:
-    """Read the printed LSDD as the printed DSDD in some draws and all bags positive in the others.
+    """Fit the printed LSDD as a mixture: DSDD in some draws, all bags positive in the others.
 
-    Gives the share of the others for every prior, by least squares over the data sets, and the mean distance
-    that is left, in points.
+    Return the share of draws with only positive bags for every prior, by least squares over the data sets,
+    and the mean remaining distance in points.
     """
     dsdd, lsdd = (np.array([PRINTED[method][dataset] for dataset in DATASETS]) for method in ("dsdd", "lsdd"))
     lead, loss = dsdd - np.array(PRIORS), dsdd - lsdd
@@ -196,7 +196,7 @@ def printed_mixture() -> tuple[np.ndarray, float]:
 
 
 def _remixed(results: Mapping[str, Any], shares: np.ndarray) -> float:
-    """Distance of LSDD from its column if the draws in which all scores are zero had the given shares."""
+    """Return the distance of LSDD from its column if all-zero draws had the given shares."""
     means = {}
     for dataset in DATASETS:
         for prior, share in zip(PRIORS, shares, strict=True):
@@ -210,7 +210,7 @@ def _remixed(results: Mapping[str, Any], shares: np.ndarray) -> float:
 
 
 def cause_text(results: Mapping[str, Any], ours: Mapping[str, Mapping[tuple[str, float], float]]) -> str:
-    """What the table says."""
+    """Return the text on the causes of the LSDD and DSDD results."""
     last = {
         method: _distance(method, _accuracies(results, "printed", f"{method}-near, zero")) for method in ours
     }
@@ -220,27 +220,29 @@ def cause_text(results: Mapping[str, Any], ours: Mapping[str, Mapping[tuple[str,
     clean = _accuracies(results, "clean", "dsdd-near, zero")
     off = 100 * np.mean([abs(value - prior) for (_, prior), value in clean.items()])
     return f"""
-**LSDD and DSDD** lie {_distance("lsdd", ours["lsdd"]):.1f} and {_distance("dsdd", ours["dsdd"]):.1f} points
-from the printed columns as they stand in the first table, where the paper's widths were taken for gamma in
-exp(-gamma |x - z|^2). Neither the penalty nor the intercept nor the number of centers alone explains that
-(last table). What does is in the authors' program, to which the paper refers: widths are s in
-exp(-|x - z|^2 / (2 s^2)); DSDD has s = lambda = 0.01 without a choice (the paper speaks of 5
-folds) and no intercept; a score of zero makes a bag positive; and Musk comes from files whose features are
-standardised. With all of these DSDD lies {last["dsdd"]:.1f} points from the printed column, and LSDD
-{last["lsdd"]:.1f}.
+**LSDD and DSDD** differ by {_distance("lsdd", ours["lsdd"]):.1f} and {_distance("dsdd", ours["dsdd"]):.1f}
+points from the printed columns in the first table, which uses the paper's widths as gamma in exp(-gamma |x -
+z|^2). The penalty, the intercept or the number of centers alone does not explain this (last table). The
+authors' program, to which the paper refers, does explain it. Its widths are s in exp(-|x - z|^2 / (2 s^2)).
+DSDD has fixed s = lambda = 0.01 (the paper mentions 5 folds) and no intercept. Bags with a score of zero are
+positive. Musk is read from files with standardised features. With all these settings, DSDD differs by
+{last["dsdd"]:.1f} points from the printed column, and LSDD by {last["lsdd"]:.1f}.
 
-A width of 0.01 is far below the distance between any two bags, and just wide enough for copies of one bag to
-see each other. A test bag is negative if the nearest copies of its instances are in unlabeled bags, and
-positive if one is in a labelled bag, *or if it has no copy there* and its score rounds to zero. LSDD's
-criterion is decided by the closest pair of copies: where that is a labelled and an unlabeled one, it prefers
-a width at which all scores are zero, and all bags are positive. That happened in {silent} % of our draws at
-pi = 0.1 to 0.7. The printed numbers tell the same story: LSDD's are those of DSDD mixed with pi, the accuracy
-of calling all bags positive, at shares of {printed_silent} %, to within {left:.1f} points on average; the
-standard deviations of up to 0.3 are those of such a mixture. Our shares are smaller, on Musk most of all,
-which was not followed further; with the printed ones in their place LSDD's distance is
-{_remixed(results, shares):.1f} points.
+A width of 0.01 is far below the distance between any two original bags; only copies of the same bag are
+similar. A test bag is negative if the nearest copies of its instances are in unlabeled bags. It is positive
+if one of them is in a labelled bag, *or if it has no copy in the training bags*, so that its score rounds to
+zero. LSDD's criterion depends on the closest pair of copies. If one of the two is labelled and the other
+unlabeled, the criterion prefers a width at which all scores are zero and all bags are positive. This happened
+in {silent} % of our draws at pi = 0.1 to 0.7.
 
-Without copies on both sides (one draw, Musk2 left out) DSDD's accuracy with these settings is pi to within
-{off:.1f} points: all bags are called positive. So the printed columns show how many copies were drawn twice,
-not what the two methods can do; those of the first table, with wider Gaussians, are the fairer ones.
+The printed results agree with this explanation. The results of LSDD are close to a mixture of DSDD and pi,
+the accuracy if all bags are predicted as positive. The shares of pi in this mixture are {printed_silent} %,
+and the mean remaining distance is {left:.1f} points. The printed standard deviations of up to 0.3 also fit
+such a mixture. Our shares are smaller, especially on Musk; we did not investigate the reason. With the
+printed shares, LSDD's distance is {_remixed(results, shares):.1f} points.
+
+Without copies on both sides (one draw, without Musk2), the accuracy of DSDD with these settings differs from
+pi by {off:.1f} points on average, because all bags are predicted as positive. So the printed columns measure
+how many copies were drawn twice, not the quality of the two methods. Our columns in the first table, with
+wider Gaussians, are a fairer comparison.
 """

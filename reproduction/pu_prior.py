@@ -1,4 +1,4 @@
-"""The class prior of positive and unlabeled bags: two estimates, on bags whose prior is known."""
+"""Two estimates of the class prior from positive and unlabeled bags, tested with known priors."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from reproduction.framework import Cell, Experiment, Report, Settings, Table
 from reproduction.pu import fit_quietly
 
 PAPER = (
-    "No paper's table. The methods: Garg, Wu, Smola, Balakrishnan and Lipton (2021), Mixture proportion "
-    "estimation and PU learning: a modern approach, NeurIPS 34; Bao, Sakai, Sato and Sugiyama (2018), "
-    "Convex formulation of multiple instance learning from positive and unlabeled bags, section 3.3"
+    "Not a table of a paper. The methods are from Garg, Wu, Smola, Balakrishnan and Lipton (2021), Mixture "
+    "proportion estimation and PU learning: a modern approach, NeurIPS 34; Bao, Sakai, Sato and Sugiyama "
+    "(2018), Convex formulation of multiple instance learning from positive and unlabeled bags, section 3.3"
 )
 LEVEL, N_DRAWS, BLOCK, N_BOOTSTRAP = 0.9, 200, 25, 100
 
 
 class Setting(NamedTuple):
-    """Where bags come from, how many are drawn, and the prior of the population.
+    """The source of bags, the numbers of drawn bags, and the prior of the population.
 
-    `source` is the distance between a positive bag's one positive instance and the others, in standard
-    deviations of each of three features, or the name of a data set.
+    `source` is the name of a data set, or for simulated bags the shift of the one positive instance in a
+    positive bag, in standard deviations of each of three features.
     """
 
     kind: str
@@ -50,9 +50,9 @@ METHODS: tuple[Literal["tail", "ratio"], ...] = ("tail", "ratio")
 
 
 def draw_bags(setting: Setting, seed: int) -> tuple[Bags, np.ndarray, float]:
-    """Draw positive and unlabeled bags, each unlabeled one positive with the prior's probability.
+    """Draw positive and unlabeled bags; an unlabeled bag is positive with the prior's probability.
 
-    Returns bags, labels, and the share of positive bags among the unlabeled ones that were drawn.
+    Return bags, labels, and the share of positive bags among the unlabeled bags of this draw.
     """
     rng = np.random.default_rng(seed)
     hidden = rng.random(setting.n_unlabeled) < setting.prior
@@ -79,7 +79,7 @@ def _fetched(dataset: str) -> Any:
 
 
 def cut_where_counted(score: np.ndarray, y: np.ndarray) -> float:
-    """Best bin estimation as printed: the cut is chosen on the bags whose tails are counted."""
+    """Run best bin estimation as printed: the cut is chosen on the same bags whose tails are counted."""
     score_P, score_U = (np.sort(score[y == label])[::-1] for label in (1, 0))
     cuts = np.unique(score_P)
     share_P, share_U = (np.searchsorted(-s, -cuts, side="right") / len(s) for s in (score_P, score_U))
@@ -89,16 +89,16 @@ def cut_where_counted(score: np.ndarray, y: np.ndarray) -> float:
 
 
 def estimates(name: str, block: int, n_draws: int, n_bootstrap: int, seed: int) -> dict[str, list[float]]:
-    """Both estimates with their intervals on some draws of a setting."""
+    """Return both estimates and their intervals for some draws of a setting."""
     from bagwise.models.pu import ClassPriorEstimator
 
     found: dict[str, list[float]] = {}
     for number in range(BLOCK * block, BLOCK * block + n_draws):
-        # All settings have draws of their own.
+        # Every setting has separate draws.
         drawn = 100_000 * seed + 1000 * list(SETTINGS).index(name) + number
         bags, y, share = draw_bags(SETTINGS[name], drawn)
         row = {"share": share}
-        for method in reversed(METHODS):  # the default comes last
+        for method in reversed(METHODS):  # the default is the last method
             model = fit_quietly(ClassPriorEstimator(method=method), bags, y)
             again = model.interval(bags, y, level=LEVEL, n_bootstrap=n_bootstrap, random_state=drawn)
             row |= _ends(f"{method}-bootstrap", again) | _ends(method, model.estimate_.interval(LEVEL))
@@ -115,7 +115,7 @@ def _ends(key: str, interval: tuple[float, float]) -> dict[str, float]:
 
 
 def cells(settings: Settings) -> list[Cell]:
-    """A cell for every few draws of a setting."""
+    """Return a cell for every block of draws of a setting."""
     quick = settings.quick
     names = ("separable-0.3", "overlapping-0.3") if quick else SETTINGS
     n_draws, n_bootstrap = (3, 10) if quick else (BLOCK, N_BOOTSTRAP)
@@ -171,7 +171,7 @@ def _row(name: str, method: str, found: Mapping[str, np.ndarray]) -> dict[str, A
 
 
 def report(results: Mapping[str, Any], settings: Settings) -> Report:
-    """Set both methods side by side."""
+    """Compare both methods."""
     collected = _collected(results)
     rows = [_row(name, method, collected[name]) for name in collected for method in METHODS]
     printed = [
@@ -179,9 +179,9 @@ def report(results: Mapping[str, Any], settings: Settings) -> Report:
             "bags": SETTINGS[name].kind,
             "prior": SETTINGS[name].prior,
             "cut on other bags": f"{found['tail'].mean() - SETTINGS[name].prior:+.3f}",
-            "cut on the bags counted": f"{found['printed'].mean() - SETTINGS[name].prior:+.3f}",
-            "its least": f"{found['printed'].min():.3f}",
-            "the two methods apart": f"{100 * found['apart'].mean():.0f}",
+            "cut on the same bags": f"{found['printed'].mean() - SETTINGS[name].prior:+.3f}",
+            "least on same bags": f"{found['printed'].min():.3f}",
+            "disagreement (%)": f"{100 * found['apart'].mean():.0f}",
         }
         for name, found in collected.items()
     ]
@@ -210,40 +210,43 @@ def report(results: Mapping[str, Any], settings: Settings) -> Report:
     }
     text = f"""
 `ClassPriorEstimator` on {n_draws} draws of each setting. Every unlabeled bag is positive with the prior's
-probability, so the share among those drawn varies about it, as in a sample of a population. Made bags have
-1 + Poisson(4) instances of three standard normal features; one instance of a positive bag is moved by 6
-standard deviations in each (*separable*), 3 (*hardly overlapping*) or 2 (*overlapping*). Real bags are drawn
-without replacement. Intervals are to cover the prior with probability {LEVEL:.0%}; of {n_draws} draws a right
-one covers {100 * LEVEL:.0f} ± {100 * np.sqrt(LEVEL * (1 - LEVEL) / n_draws):.1f} %.
+probability, so the share of positive bags varies between draws, as in samples of a population. Simulated bags
+have 1 + Poisson(4) instances with three standard normal features. In positive bags, one instance is shifted
+in each feature by 6 standard deviations (*separable*), 3 (*hardly overlapping*) or 2 (*overlapping*). Real
+bags are drawn without replacement. Intervals should cover the prior with probability {LEVEL:.0%}. With
+{n_draws} draws, the observed coverage of a correct interval is {100 * LEVEL:.0f} ±
+{100 * np.sqrt(LEVEL * (1 - LEVEL) / n_draws):.1f} %.
 
-Where classes are separable, the median error against the share that was drawn is {errors["tail"]:.3f} by
-"tail" and {errors["ratio"]:.3f} by "ratio", on average over the settings. Bootstrap intervals cover
-{span("tail-bootstrap")} % by "tail" and {span("ratio-bootstrap")} % by "ratio"; the approximations that a
-fit gives cover {span("tail")} % by "tail" and {span("ratio")} % by "ratio", which does not count what the
-choice of degree and ridge adds.
-Estimates below half of the share that was drawn: {below["tail"]} and {below["ratio"]}.
+If classes are separable, the median error relative to the drawn share is {errors["tail"]:.3f} for "tail" and
+{errors["ratio"]:.3f} for "ratio", on average over the settings. The coverage of bootstrap intervals is
+{span("tail-bootstrap")} % for "tail" and {span("ratio-bootstrap")} % for "ratio". The approximate intervals
+of a fit have a coverage of {span("tail")} % for "tail" and {span("ratio")} % for "ratio"; the latter ignore
+the uncertainty from the choice of degree and ridge. Number of estimates below half of the drawn share:
+{below["tail"]} and {below["ratio"]}.
 
-Where classes overlap, both are upper estimates: the mean bias over those settings is {bias["tail"]:+.3f} by
-"tail" and {bias["ratio"]:+.3f} by "ratio". *From 0* counts the intervals that say so: their lower end is 0,
-because the scores show overlap, and what they promise is the upper end. So "tail" is the default: its
-intervals cover as often as they say, and its bias is the smaller one on average.
+If classes overlap, both estimates are too large: the mean bias over these settings is {bias["tail"]:+.3f} for
+"tail" and {bias["ratio"]:+.3f} for "ratio". *From 0* counts the intervals that reflect this: they start at 0,
+because the scores show overlap, and only their upper end is informative. "tail" is the default, because its
+intervals have the nominal coverage and its bias is smaller on average.
 
-What decides that scores show overlap (nine in ten positive bags in the tail, a gap below it) was set by
-looking at other draws of the same settings. Negative bags among the highest scores would not be seen.
+The criterion for overlap (nine in ten positive bags in the tail, a gap below it) was tuned on other draws of
+the same settings. It does not detect negative bags among the highest scores.
 
-The second table shows why the cut is chosen on other bags than those that are counted: the least of many
-ratios is too small. It also counts, in percent, the fits that warn that the two methods disagree.
+The second table shows why the cut is not chosen on the bags that are counted: the minimum of many ratios is
+biased downwards. The table also shows the percentage of fits that warn of a disagreement between the two
+methods.
 """
     note = (
-        "*Median error*: of the estimate from the prior, and from the share of positive bags that was drawn, "
-        "which is what a sample can tell. *Least*: the smallest estimate. *Below half*: draws "
-        f"with one below half that share. *Covered*: percent of the {LEVEL:.0%} intervals that a fit "
-        "gives (`estimate_.interval()`, `check_.interval()`) that hold the prior; *bootstrap*: of those of "
-        "`interval`. *From 0*: percent of the intervals that begin at 0. *Upper end*: its mean."
+        "*Median error*: error relative to the prior, and relative to the drawn share of positive bags, "
+        "which is the best value that a sample can show. *Least*: the smallest estimate. *Below half*: "
+        "number of draws with an estimate below half of that share. *Covered*: percentage of the "
+        f"{LEVEL:.0%} intervals of a fit (`estimate_.interval()`, `check_.interval()`) that contain the "
+        "prior; *bootstrap*: the same for the method `interval`. *From 0*: percentage of intervals that "
+        "start at 0. *Upper end*: mean upper end of the intervals."
     )
     tables = [
         Table("Two estimates of the class prior", rows, note),
-        Table("Bias of the tail's estimate, and disagreement", printed),
+        Table("Bias of the tail estimate, and disagreement", printed),
     ]
     return Report(text, tables)
 
