@@ -38,8 +38,8 @@ ORDER = [
     "The data",
     "What could leak",
     "Models compared",
-    "Bags it had not seen",
-    "Right and wrong",
+    "Held-out bags",
+    "Correct and wrong predictions",
     "Bags and their instances",
     "The rule",
     "Coefficients",
@@ -114,7 +114,7 @@ def test_confusions_are_counted(page, data):
     from bagwise.evaluation.held_out import predict_held_out
 
     held = predict_held_out(MILogisticRegression(n_init=2, random_state=0), data.bags, data.y, n_folds=3)
-    text = section(page, "Right and wrong")
+    text = section(page, "Correct and wrong predictions")
     for label in (1, 0):
         for said in (1, 0):
             n = int(((held.codes == label) & (held.predicted == said)).sum())
@@ -141,7 +141,7 @@ def test_opened_bags_are_explained_by_the_model_that_had_not_seen_them(page, dat
 
 def test_key_instances_of_folds_are_compared(page):
     text = section(page, "Stability")
-    assert "Do models agree on key instances?" in text and "chance" in text
+    assert "Agreement on key instances" in text and "chance" in text
 
 
 def test_starts_are_counted_that_reach_the_best_objective():
@@ -155,9 +155,9 @@ def test_starts_are_counted_that_reach_the_best_objective():
         return stability_parts(Subject("", "", "", model=model))
 
     assert told(3.0, 3.00001, 5.0) == [
-        "2 of 3 starts ended at the best objective, 3; the others ended up to 2 above it."
+        "2 of 3 starts reached the best objective, 3; the others ended at most 2 above it."
     ]
-    assert "Only one start found" in told(3.0, 4.0)[0] and told(3.0) == []
+    assert "Only one start reached it" in told(3.0, 4.0)[0] and told(3.0) == []
 
 
 def test_the_code_on_the_page_repeats_it(page, data, tmp_path, monkeypatch):
@@ -198,8 +198,8 @@ def test_many_classes_have_confusions_and_no_curves(tmp_path):
     bags = Bags.from_list([rng.normal(size=(3, 2)) + 3 * (label == "b") for label in y])
     model = CitationKNNClassifier().fit(bags, y)
     text = write_report(model, tmp_path / "a.html", bags, y, cv=3).read_text()
-    assert "more than two classes" in section(text, "Bags it had not seen")
-    assert "called a" in section(text, "Right and wrong")
+    assert "more than two classes" in section(text, "Held-out bags")
+    assert "predicted a" in section(text, "Correct and wrong predictions")
 
 
 def test_unlabeled_bags_are_no_errors(data, tmp_path):
@@ -210,14 +210,14 @@ def test_unlabeled_bags_are_no_errors(data, tmp_path):
     )
     model = LSDDClassifier(random_state=0).fit(some.bags, some.y)
     text = write_report(model, tmp_path / "a.html", some.bags, some.y, cv=2).read_text()
-    assert "There are no curves: bags without a label" in text and "Right and wrong" not in headings(text)
+    assert "There are no curves, because" in text and "Correct and wrong predictions" not in headings(text)
 
 
 def test_groups_are_held_out_together_and_named(data, tmp_path):
     groups = np.arange(60) // 2
     model = MILogisticRegression(n_init=1, random_state=0).fit(data.bags, data.y)
     text = write_report(model, tmp_path / "a.html", data.bags, data.y, groups=groups, cv=2).read_text()
-    assert "The bags are of 30 groups" in text and "resamples of groups" in text and "groups=groups" in text
+    assert "belong to 30 groups" in text and "resamples of groups" in text and "groups=groups" in text
 
 
 def test_a_check_tells_what_was_found(tmp_path):
@@ -230,7 +230,7 @@ def test_a_check_tells_what_was_found(tmp_path):
     for what, options in ((bags, {"y": y}), (inspect_bags(bags, y), {"X": bags, "y": y})):
         text = write_report(what, tmp_path / "check.html", **options).read_text()
         assert headings(text) == ["The data", "What could leak", "How to repeat it"]
-        assert "likely to spoil a model" in text and "AUC 1.00" in section(text, "What could leak")
+        assert "likely to affect a model" in text and "AUC 1.00" in section(text, "What could leak")
         assert "with missing values" in section(text, "The data") and "<svg" in section(text, "The data")
     plain = write_report(inspect_bags(bags, y), tmp_path / "check.html").read_text()
     assert "<svg" not in plain and "AUC 1.00" in plain
@@ -324,7 +324,7 @@ def test_pictures_that_take_too_much_room_become_coarser(tmp_path, monkeypatch):
     assert sizes[0] > 300_000 and sizes[1] > 100_000
     monkeypatch.setattr(writing, "_LARGEST", 25_000)  # less than the coarsest of them
     path = write_page(page, tmp_path / "a.html")
-    assert path.stat().st_size < 25_000 and path.read_text().count("Left out: with its pictures") == 2
+    assert path.stat().st_size < 25_000 and path.read_text().count("This plot was omitted") == 2
 
 
 @pytest.fixture(scope="module")
@@ -342,7 +342,7 @@ def test_a_comparison_shows_all_its_models_and_opens_bags_of_the_best(comparison
     assert headings(text) == ORDER
     best, first = comparison.best, comparison.scoring[0]
     low, high = comparison.best.interval[first]
-    assert f"{best.mean[first]:.3f} ({low:.3f} to {high:.3f}) on bags held out" in text
+    assert f"{best.mean[first]:.3f} ({low:.3f} to {high:.3f}) on held-out bags" in text
     compared = section(text, "Models compared")
     rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall("<tr>(.*?)</tr>", compared, re.S)]
     assert [row[0] for row in rows if row] == [one.name for one in comparison.rows]
@@ -353,19 +353,19 @@ def test_a_comparison_shows_all_its_models_and_opens_bags_of_the_best(comparison
     assert comparison.digest_ in text and "<details" in section(text, "Bags and their instances")
     # The best model's predictions are those of the comparison.
     right = int((best.predictions[0] == data.y).sum())
-    assert f"{right} of 60 held-out bags were called by their label" in text
+    assert f"{right} of 60 held-out bags were classified correctly" in text
 
 
 def test_a_comparison_without_bags_shows_what_it_knows(comparison, data, tmp_path):
     text = write_report(comparison, tmp_path / "a.html").read_text()
     assert headings(text) == [
         "Models compared",
-        "Bags it had not seen",
-        "Right and wrong",
+        "Held-out bags",
+        "Correct and wrong predictions",
         "Stability",
         "How to repeat it",
     ]
-    with pytest.raises(ValueError, match="X has 30 bags, but the comparison is of 60"):
+    with pytest.raises(ValueError, match="X has 30 bags, but the comparison has 60"):
         write_report(comparison, tmp_path / "a.html", data.bags[:30])
     with pytest.raises(ValueError, match="y differs from the labels"):
         write_report(comparison, tmp_path / "a.html", data.bags, 1 - data.y)
@@ -389,10 +389,10 @@ def test_the_documentation_of_pages_runs(tmp_path, monkeypatch):
         ("model", "a.html", {}, "needs the bags and their labels"),
         ("model", "a.html", {"X": "bags", "y": np.zeros(3)}, "3"),
         ("model", "a.html", {"X": "bags", "y": "y", "groups": [1, 2]}, "groups has the shape"),
-        ("model", "a.html", {"X": "bags", "y": "y", "cv": 1}, "cv must be a number of folds"),
-        (LinearRegression(), "a.html", {"X": "bags", "y": "y"}, "LinearRegression is none"),
-        (3, "a.html", {}, "what must be a comparison, a fitted classifier or bags"),
-        ("labels", "a.html", {}, "what must be"),
+        ("model", "a.html", {"X": "bags", "y": "y", "cv": 1}, "cv must be an integer >= 2; got 1"),
+        (LinearRegression(), "a.html", {"X": "bags", "y": "y"}, "got LinearRegression"),
+        (3, "a.html", {}, "`what` must be a comparison, a fitted classifier or bags"),
+        ("labels", "a.html", {}, "`what` must be"),
     ],
 )  # fmt: skip
 def test_mistakes_are_one_sentence_before_any_work(what, path, options, message, data, tmp_path):

@@ -1,4 +1,4 @@
-"""Curves of held-out scores, averaged over folds, with bands from resampled bags."""
+"""ROC and precision-recall curves of held-out bags, averaged over folds, with bands from resamples."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 LEVEL = 0.95
 _N_DRAWS = 500
-# Resamples of many bags: beyond this many numbers there are fewer of them, but never less than a hundred.
+# Maximum number of resamples times bags. For more bags, fewer resamples are drawn, but at least 100.
 _MOST_NUMBERS = 4 * 10**7
 _FEWEST_DRAWS = 100
 _N_POINTS = 201
@@ -18,20 +18,20 @@ _FEWEST_GROUPS = 10
 
 @dataclass(frozen=True)
 class Band:
-    """A curve and the band around it.
+    """A curve with a band.
 
     Attributes
     ----------
     x, y : arrays of shape (n_points,)
-        The curve.
+        Points of the curve.
     low, high : arrays of shape (n_points,)
-        The ends of pointwise 95 % intervals; NaN where groups are too few to tell.
+        Limits of pointwise 95 % intervals; NaN if there are too few groups.
     n_draws : int
-        How many resamples they are quantiles of.
+        Number of resamples for the limits.
     n_folds : int
-        Over how many folds the curve is a mean: those with bags of both classes.
+        Number of averaged folds, which are the folds with bags of both classes.
     is_step : bool
-        Whether what stands at the end of an interval holds in all of it.
+        Whether the curve is a step function, with the value of each interval at its right end.
     """
 
     x: np.ndarray
@@ -44,8 +44,8 @@ class Band:
 
     @property
     def area(self) -> float:
-        """The mean height of the curve, to half a percent: AUC, or the average precision."""
-        # A step ends at its point, so that what stands at the end of an interval holds in all of it.
+        """Area under the curve (AUC or average precision), accurate to about 0.005."""
+        # A step function has the value of the right end in the whole interval.
         heights = self.y[1:] if self.is_step else (self.y[1:] + self.y[:-1]) / 2
         return float(heights.mean())
 
@@ -58,37 +58,37 @@ def roc_band(
     *,
     seed: int = 0,
 ) -> Band | None:
-    """Average the ROC curves of folds: the share of positive bags found, at every share of false alarms.
+    """Return the ROC curve averaged over folds, with a band.
 
-    Scores of different folds are of different models and are not compared. Folds count by their number of
-    pairs, a positive and a negative bag, so that the area below the curve is the AUC inside folds
-    (`auc_interval`). The band has the quantiles of that curve over resamples, each of which draws as many
-    positive and as many negative bags with replacement, wherever they were held out; where bags are in
-    groups, as many groups.
+    Scores of different folds come from different models, so they are not compared. The true positive rates
+    are averaged at each false positive rate. Folds are weighted by their number of pairs of a positive and a
+    negative bag, so the area under the curve is the AUC within folds (`auc_interval`). The band consists of
+    quantiles of the curve over resamples. Each resample draws the same number of positive and of negative
+    bags with replacement, regardless of their folds. If there are groups, it draws groups instead of bags.
 
     Parameters
     ----------
     positive : array of bool, shape (n_bags,)
-        The labels.
+        Whether each bag is positive.
     score : array of shape (n_bags,)
-        High for positive bags.
+        Score of each bag; higher scores mean positive.
     fold : array of shape (n_bags,)
-        The fold of each bag.
+        Fold of each bag.
     groups : array of shape (n_bags,), optional
-        Bags that depend on each other; no group is in two folds.
+        Group of each bag. Bags of one group may be dependent and must be in the same fold.
     seed : int
-        Of the resamples.
+        Seed of the resamples.
 
     Returns
     -------
     Band or None
-        None if no fold has bags of both classes.
+        The curve with its band; None if no fold has bags of both classes.
 
     Notes
     -----
-    Pointwise: the whole curve lies inside less often. At the ends, where no resample differs, bands are
-    narrower than they should be. With fewer than ten groups there is none. Costs a sort, and a pass over the
-    bags for every resample.
+    The band is pointwise, so it contains the whole curve less often than 95 %. It is too narrow at both ends,
+    where resamples do not differ. There is no band for fewer than ten groups. The cost is one sort, and one
+    pass over the bags per resample.
     """
     return _band(_roc, positive, score, fold, groups, seed)
 
@@ -99,21 +99,21 @@ def precision_recall_band(
     fold: np.ndarray,
     groups: np.ndarray | None = None,
 ) -> Band | None:
-    """Average the precision of folds at every recall, with a band: see `roc_band`.
+    """Return the precision averaged over folds at each recall, with a band: see `roc_band`.
 
-    A fold counts by its number of positive bags. At a recall the precision is that of the highest threshold
-    which reaches it, so the area is the average precision of scikit-learn.
+    Folds are weighted by their number of positive bags. The precision at a recall uses the highest threshold
+    that reaches the recall, so the area is scikit-learn's average precision.
     """
     return _band(_precision_recall, positive, score, fold, groups)
 
 
 @dataclass(frozen=True)
 class _Fold:
-    """The bags of a fold, the highest score first."""
+    """The bags of a fold, sorted by decreasing score."""
 
     rows: np.ndarray
     positive: np.ndarray
-    last: np.ndarray  # the last bag of every run of equal scores
+    last: np.ndarray  # index of the last bag of each run of equal scores
 
 
 def _band(
@@ -135,7 +135,7 @@ def _band(
             here = weight[part.rows]
             hits = np.cumsum(here * part.positive)[part.last]
             misses = np.cumsum(here * ~part.positive)[part.last]
-            if hits[-1] > 0 and misses[-1] > 0:  # else this resample of the fold has one class
+            if hits[-1] > 0 and misses[-1] > 0:  # skip the fold if this resample has only one class
                 found, counts = curve(hits, misses, grid)
                 height += counts * found
                 total += counts
@@ -155,7 +155,7 @@ def _band(
 def _drawing(
     positive: np.ndarray, groups: np.ndarray | None, rng: np.random.Generator
 ) -> Callable[[], np.ndarray] | None:
-    """Give what draws how often every bag is in a resample; None where there is too little to draw from."""
+    """Return a function that draws the multiplicity of each bag in a resample; None for too few groups."""
     strata = [np.flatnonzero(positive), np.flatnonzero(~positive)]
     unit = np.arange(len(positive))
     if groups is not None:
@@ -174,7 +174,7 @@ def _drawing(
 
 
 def _folds(positive: np.ndarray, score: np.ndarray, fold: np.ndarray) -> Iterator[_Fold]:
-    """Give the folds that have both classes."""
+    """Yield the folds with bags of both classes."""
     for number in np.unique(fold):
         rows = np.flatnonzero(fold == number)
         if positive[rows].all() or not positive[rows].any():
@@ -186,11 +186,11 @@ def _folds(positive: np.ndarray, score: np.ndarray, fold: np.ndarray) -> Iterato
 
 
 def _roc(hits: np.ndarray, misses: np.ndarray, grid: np.ndarray) -> tuple[np.ndarray, float]:
-    """Share of positive bags found at shares of false alarms, and the number of pairs."""
+    """Return the true positive rates at a grid of false positive rates, and the number of pairs."""
     found = np.append(0.0, hits) / hits[-1]
     alarms = np.append(0.0, misses) / misses[-1]
     height = np.interp(grid, alarms, found)
-    # Where the curve is vertical its middle counts, which leaves the area as it is; at the left end the top.
+    # At vertical segments, use the middle, which preserves the area; at the left end, use the top.
     first, after = np.searchsorted(alarms, grid), np.searchsorted(alarms, grid, side="right") - 1
     jump = np.flatnonzero(first < after)
     height[jump] = (found[first[jump]] + found[after[jump]]) / 2
@@ -199,9 +199,9 @@ def _roc(hits: np.ndarray, misses: np.ndarray, grid: np.ndarray) -> tuple[np.nda
 
 
 def _precision_recall(hits: np.ndarray, misses: np.ndarray, grid: np.ndarray) -> tuple[np.ndarray, float]:
-    """Precision of the highest threshold that reaches a recall, and the number of positive bags."""
+    """Return the precision of the highest threshold for each recall, and the number of positive bags."""
     recall = hits / hits[-1]
-    with np.errstate(invalid="ignore"):  # of thresholds above all that was drawn, which reach nothing
+    with np.errstate(invalid="ignore"):  # 0 / 0 for thresholds above all scores of the resample
         precision = hits / (hits + misses)
     place = np.searchsorted(recall, np.maximum(grid - 1e-12, 1e-12))
     return precision[np.minimum(place, len(recall) - 1)], float(hits[-1])

@@ -27,9 +27,9 @@ def comparison_subject(
 ) -> Subject:
     """Return the subject of a report about a comparison.
 
-    If the bags are passed, the best model is fitted to all of them and to the folds of the first repeat, so that
-    the report can show predictions of instances. `names` are the names of the two classes; by default, they are
-    derived from the labels.
+    If the bags are passed, the best model is fitted to all of them and to the folds of the first repeat, so
+    that the report can show predictions of instances. `names` are the names of the two classes; by default,
+    they are derived from the labels.
     """
     names = names_of(comparison.classes_) if names is None else names
     best = comparison.best
@@ -98,7 +98,10 @@ def _verdict(comparison: Comparison) -> str:
     text += "."
     if behind:
         named = " and ".join(repr(short(one.name)) for one in behind)
-        text += f" It is not significantly better than {named}, so the comparison does not show that it learned anything."
+        text += (
+            f" It is not significantly better than {named}, so the comparison does not show that it learned "
+            "anything."
+        )
     if comparison.assumption_ is not None:
         text += f" {comparison.assumption_.sentence}"
     if not comparison.is_complete:
@@ -122,9 +125,9 @@ def _compared(comparison: Comparison) -> list[Any]:
         row["seconds"] = "-" if np.isnan(seconds) else f"{seconds:.3g}"
         rows.append(row)
     note = (
-        f"Sorted by {title_of(first)}, best first. vs best: mean difference from the best model on the same splits, "
-        "with p (corrected resampled t-test by Nadeau and Bengio, not corrected for multiple comparisons). "
-        "Seconds: time of one fit."
+        f"Sorted by {title_of(first)}, best first. vs best: mean difference from the best model on the same "
+        "splits, with p (corrected resampled t-test by Nadeau and Bengio, not corrected for multiple "
+        "comparisons). Seconds: time of one fit."
     )
     parts: list[Any] = [Table("", rows, note, n_text=2)]
     title = f"{title_of(first)} of held-out bags"
@@ -157,7 +160,7 @@ def _p_value(p: float) -> str:
 
 
 def _held_out(comparison: Comparison, best: ModelResult, bags: Any) -> tuple[Any, HeldOut | None]:
-    """Return the best model and its held-out predictions in the first repeat; the models only if bags are passed."""
+    """Return the best model and its predictions in the first repeat; without bags, the model is omitted."""
     n_folds = len(comparison.folds_) // comparison.n_repeats
     folds = comparison.folds_[:n_folds]
     held = np.sort(np.concatenate([test for _, test in folds]))

@@ -153,7 +153,7 @@ def _sizes(subject: Subject) -> Figure:
 
 
 def _edges(sizes: np.ndarray) -> tuple[np.ndarray, bool]:
-    """Return bin edges for sizes: one bin per size, equal widths, or equal ratios for a wide range of sizes."""
+    """Return bin edges for sizes: one bin per size, equal widths, or equal ratios for a wide range."""
     low, high = max(1, int(sizes.min())), int(sizes.max())
     if high - low < _WIDE_SPREAD:
         return np.arange(int(sizes.min()), high + 2) - 0.5, False

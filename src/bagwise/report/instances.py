@@ -31,7 +31,7 @@ _LONGEST_NAME = 60  # characters in the name of a closed bag; an opened bag show
 
 
 def instance_parts(subject: Subject) -> list[Any]:
-    """Show the bags with the best and the worst predictions in detail, using the model fitted without them."""
+    """Return details of the bags with the best and the worst predictions, by models fitted without them."""
     if subject.model is None or subject.bags is None:
         return []
     if label_names(subject.model) is not None:
@@ -87,7 +87,7 @@ def _introduction(subject: Subject, n_opened: int) -> str:
     if held is None or subject.evaluation is None or subject.evaluation.from_unlabeled:
         return text + "the largest bags. All values are from the model that was fitted to all bags."
     text += "the most confident correct predictions and the most confident wrong predictions. "
-    who = "a model that was fitted without the bag" if held.models else "the model that was fitted to all bags"
+    who = "a model that was fitted without the bag" if held.models else "the model fitted to all bags"
     return text + f"All values are from {who}."
 
 
@@ -97,8 +97,8 @@ def _meaning(subject: Subject) -> str:
     if hasattr(instance_model(subject.model), "posterior_instances"):
         text = "Posterior: probability of the instance, given the label of its bag. " + text
     return (
-        f"{text}Features of the first instance: change in its log-odds (or score) compared with the median value "
-        "of the feature."
+        f"{text}Features of the first instance: change in its log-odds (or score) compared with the median "
+        "value of the feature."
     )
 
 
@@ -232,7 +232,7 @@ def _picture_of_all(subject: Subject, places: list[int]) -> Iterator[Figure]:
             intensity_label="P(image is positive, given the label)",
         )
 
-    note = "The bags below, in the same order. The model considers the clear images responsible for the label."
+    note = "The bags below, in the same order. Clear images have a high probability."
     yield Figure("images", draw, "Bags as images", note, is_wide=True, on_paper=True)
 
 

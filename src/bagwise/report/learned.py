@@ -32,7 +32,10 @@ def rule_parts(subject: Subject) -> list[Any]:
     labeler = subject.inner("labeler_")
     if labeler is not None and len(labeler.values) > 1:
         how = "learned" if getattr(rule, "learns", False) or labeler.profile else "fixed, not learned"
-        note = f"P(bag is positive | n positive instances), {how}. Bars: expected number of bags with n positive instances."
+        note = (
+            f"P(bag is positive | n positive instances), {how}. Bars: expected number of bags with n "
+            "positive instances."
+        )
         if labeler.message:
             note += f" No intervals: {labeler.message}."
         parts.append(Figure("rule", lambda: labeler.plot(intervals="wald"), "The rule", note, is_wide=True))
@@ -75,8 +78,8 @@ def _coefficients(subject: Subject, coef: np.ndarray) -> list[Any]:
     selected = _times_selected(subject, len(coef))
     unit = "standard deviation" if spread is not None and not np.all(spread == 1) else "unit"
     text = (
-        f"Coefficients of the log-odds of an instance, sorted by their absolute value per {unit} of the feature. "
-        f"{len(order):,} of {len(coef):,} are nonzero."
+        f"Coefficients of the log-odds of an instance, sorted by their absolute value per {unit} of the "
+        f"feature. {len(order):,} of {len(coef):,} are nonzero."
     )
     rows = []
     for j in order[:_MOST_SHOWN]:
@@ -114,7 +117,7 @@ def _spread(bags: Any) -> np.ndarray:
 
 
 def _times_selected(subject: Subject, n_features: int) -> tuple[np.ndarray, int] | None:
-    """Return the number of folds in which each coefficient is nonzero; None if no coefficient is ever zero."""
+    """Return the number of folds with each coefficient nonzero; None if no coefficient is ever zero."""
     models = () if subject.evaluation is None else subject.evaluation.held.models
     found = []
     for model in models:
@@ -136,7 +139,8 @@ def _inference(subject: Subject) -> list[Any]:
         return []
     if bags.n_features > _MOST_FEATURES or bags.n_instances * bags.n_features > _MOST_NUMBERS:
         return [
-            "Intervals of the coefficients are omitted because they take long; call model.inference() to compute them."
+            "Intervals of the coefficients are omitted because they take long; call model.inference() to "
+            "compute them."
         ]
     try:
         found = model.inference()

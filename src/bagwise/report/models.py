@@ -1,4 +1,4 @@
-"""A fitted model with its cross-validation, as the subject of a page."""
+"""Subject of a report about a fitted model and its cross-validation."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ from bagwise.report.subject import Subject, names_of, percent, short, with_inter
 def model_subject(
     model: Any, X: Any, y: Any, *, groups: Any = None, cv: int = 5, random_state: int = 0
 ) -> Subject:
-    """Judge a fitted model by folds of its bags, and gather what its page needs."""
+    """Evaluate a fitted model by cross-validation, and return the subject of its report."""
     if not is_classifier(model):
-        raise TypeError(f"what must be a classifier; {type(model).__name__} is none.")
+        raise TypeError(f"`what` must be a fitted classifier; got {type(model).__name__}.")
     check_is_fitted(model)
     if not isinstance(cv, Integral) or cv < 2:
-        raise ValueError(f"cv must be a number of folds, 2 or more; got {cv!r}.")
+        raise ValueError(f"cv must be an integer >= 2; got {cv!r}.")
     if X is None or y is None:
         raise ValueError(
             f"write_report of a fitted {type(model).__name__} needs the bags and their labels; pass X and y."
         )
     if label_names(model) is not None:
         raise TypeError(
-            f"{type(model).__name__} has several labels a bag; write a report of the model of one label, "
-            "such as model.estimators_[0]."
+            f"{type(model).__name__} predicts several labels per bag; write a report about the model of one "
+            "label, such as model.estimators_[0]."
         )
     bags = X if is_scan(X) else as_bags(X)
     labels = np.asarray(y)
     require_label_per_bag(labels, bags)
     groups = None if groups is None else group_of_each(groups, len(bags))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PositiveClassWarning)  # which the fit has said
+        warnings.simplefilter("ignore", PositiveClassWarning)  # already issued by the fit
         held = predict_held_out(
             model, bags, labels, n_folds=cv, groups=groups, seed=random_state, keep_models=True
         )
@@ -70,30 +70,30 @@ def evaluated_subject(
     code: str | None = None,
     compared: tuple[Any, ...] = (),
 ) -> Subject:
-    """Gather what the page of a model needs, where it was judged before.
+    """Return the subject of a report about a model whose held-out predictions are available.
 
     Parameters
     ----------
     model : fitted estimator
-        Fitted to all bags.
+        The model, fitted to all bags.
     bags, y, groups : Bags, array, array
-        Those bags, their labels as the model knows them, and their groups.
+        The bags, their labels as in the fit, and their groups.
     held : HeldOut or None
-        What models of folds said; None if there was no cross-validation.
+        Predictions of the models of the folds; None without cross-validation.
     names : tuple of str, optional
-        What the classes are called; by default their labels.
+        Names of the classes; by default their labels.
     evaluation : Evaluation, optional
-        Made of `held`, if it is there already.
+        Evaluation of `held`; computed by default.
     inspection : Report, optional
-        Of the bags, if it is there already.
+        Result of the data checks; computed by default.
     seed : int
-        That of folds and models.
+        Seed of the folds and models.
     title, called : str, optional
-        Of the page, and what the model is called.
+        Title of the report, and displayed name of the model.
     code : str, optional
-        What repeats it; by default Python.
+        Code that repeats the fit; by default Python code.
     compared : tuple
-        Parts that compare models.
+        Parts of the page that compare models.
     """
     classes = np.unique(y)
     names = names_of(classes) if names is None else names
@@ -132,36 +132,37 @@ def evaluated_subject(
 def evaluate_predictions(
     model: Any, bags: Any, y: np.ndarray, held: HeldOut, groups: np.ndarray | None, names: tuple[str, ...]
 ) -> Evaluation:
-    """Score predictions as suits the model: of known labels, or of positive and unlabeled bags."""
+    """Evaluate held-out predictions, with separate scores for positive and unlabeled bags."""
     if any(isinstance(inside, PUClassifier) for inside in model_and_inside(model)):
         return evaluate_unlabeled(model, bags, y, held, groups)
     return evaluate(held, groups, (names[0], names[1]) if len(names) == 2 else None)
 
 
 def verdict_of(evaluation: Evaluation | None, called: str, names: tuple[str, ...]) -> str:
-    """Say in a sentence or two what a model is worth, and how sure that is."""
+    """Return a summary of the scores of a model, with intervals, in one to three sentences."""
     if evaluation is None:
-        return f"{called} was fitted to all bags and not judged: there was no cross-validation."
+        return f"{called} was fitted to all bags and was not evaluated by cross-validation."
     scores, n_bags = evaluation.scores, len(evaluation.held.codes)
     if evaluation.from_unlabeled:
         recall, precision = scores["recall"], scores["precision"]
         return (
-            f"{called} finds {percent(recall['value'])} of the positive bags that it had not seen; of the "
-            f"bags that it calls positive, {with_interval(precision)} are, as far as the prior is known."
+            f"{called} finds {percent(recall['value'])} of the held-out positive bags, and "
+            f"{with_interval(precision)} of its positive predictions are correct. The interval reflects the "
+            "uncertainty of the class prior."
         )
     accuracy, base = scores["accuracy"], evaluation.base_rate
-    text = f"{called} is right about {with_interval(accuracy)} of bags that it has not seen"
+    text = f"{called} classifies {with_interval(accuracy)} of held-out bags correctly"
     if "auc" in scores and scores["auc"]["value"] == scores["auc"]["value"]:
         auc = with_interval(scores["auc"], lambda value: f"{value:.2f}")
-        text += f", and ranks them with an AUC of {auc}"
-    text += f"; always saying the more frequent label is right about {percent(base)}."
+        text += f" and ranks them with an AUC of {auc}"
+    text += f". Always predicting the most frequent label is correct for {percent(base)}."
     if accuracy["low"] <= base:
-        text += f" As far as {count(n_bags, 'bag')} can tell, its labels are no better than that."
+        text += f" With {count(n_bags, 'bag')}, the model is not significantly better than this baseline."
     return text
 
 
 def tiles_of(bags: Any, evaluation: Evaluation | None = None) -> dict[str, tuple[str, str]]:
-    """Few numbers that stand below the verdict."""
+    """Return the values that are shown below the summary."""
     tiles = {
         "bags": (f"{len(bags):,}", f"{bags.n_instances:,} instances"),
         "features": (f"{bags.n_features:,}", ""),
@@ -174,7 +175,7 @@ def tiles_of(bags: Any, evaluation: Evaluation | None = None) -> dict[str, tuple
         if score is not None and score["value"] == score["value"]:
             remark = "" if score["low"] != score["low"] else f"{score['low']:.3f} to {score['high']:.3f}"
             tiles[title] = (f"{score['value']:.3f}", remark)
-    tiles["folds"] = (str(evaluation.held.n_folds), "held out in turn")
+    tiles["folds"] = (str(evaluation.held.n_folds), "cross-validation")
     return tiles
 
 

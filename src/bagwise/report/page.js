@@ -1,5 +1,5 @@
 "use strict";
-// Tables sort by a click on a heading; bags are opened all at once, and for the printer.
+// Sort tables by a click on a heading, and expand all bags for printing.
 const number = text => {
   const found = /[-\u2212+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?/i.exec(text);
   return found ? parseFloat(found[0].replace(/,/g, "").replace("\u2212", "-")) : NaN;
@@ -8,7 +8,7 @@ const words = new Intl.Collator(undefined, { numeric: true });
 const compare = (isNumber, sign) => (a, b) => {
   if (!isNumber) return sign * words.compare(a.key, b.key);
   const x = number(a.key), y = number(b.key);
-  // What is no number stands last, however one sorts.
+  // Cells without a numeric value are last in both directions.
   if (isNaN(x) || isNaN(y)) return isNaN(x) - isNaN(y);
   return sign * (x - y);
 };
@@ -17,7 +17,7 @@ for (const button of document.querySelectorAll("table.sortable th button")) {
     const head = button.parentElement, table = head.closest("table"), body = table.tBodies[0];
     const isNumber = head.classList.contains("n");
     const before = head.getAttribute("aria-sort");
-    // Numbers begin with the largest, words with the first.
+    // The first click sorts numeric columns in descending order and text columns in ascending order.
     const up = before ? before !== "ascending" : !isNumber;
     for (const other of head.parentElement.children) other.removeAttribute("aria-sort");
     head.setAttribute("aria-sort", up ? "ascending" : "descending");

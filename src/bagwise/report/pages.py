@@ -44,7 +44,7 @@ def make_page(subject: Subject) -> Page:
         sections=tuple(sections),
         kicker=subject.kicker,
         facts=subject.tiles,
-        footer=f"Written by bagwise {__version__} on {date.today().isoformat()}. This file needs no network connection.",
+        footer=f"Written by bagwise {__version__} on {date.today().isoformat()}. This file works offline.",
     )
 
 
@@ -105,6 +105,6 @@ def _verdict(inspection: Report) -> str:
         return f"No problems were found that would affect a model or its evaluation{also}."
     topics = ", ".join(found.topic for found in warnings)
     return (
-        f"{count(len(warnings), 'problem')} {'is' if len(warnings) == 1 else 'are'} likely to affect a model or "
-        f"its evaluation: {topics}."
+        f"{count(len(warnings), 'problem')} {'is' if len(warnings) == 1 else 'are'} likely to affect a model "
+        f"or its evaluation: {topics}."
     )

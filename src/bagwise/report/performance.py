@@ -1,4 +1,4 @@
-"""How well a model tells bags apart that it has not seen: scores, curves with bands, and confusions."""
+"""Performance on held-out bags: scores, curves with bands, and confusion matrices."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from bagwise.report.subject import Subject, percent, short
 _MOST_CLASSES = 8
 _MOST_CONFUSIONS = 12
 _N_BINS = 8
-_PANEL = 3.5, 3.3  # inches, which a telephone shows as they are
+_PANEL = 3.5, 3.3  # size in inches, which fits on a phone without scaling
 
 
 def curve_parts(subject: Subject) -> list[Any]:
-    """Scores with intervals, ROC, precision and recall, and calibration, of held-out bags."""
+    """Return scores with intervals, ROC, precision-recall and calibration curves of held-out bags."""
     evaluation = subject.evaluation
     if evaluation is None:
         return []
@@ -32,19 +32,17 @@ def curve_parts(subject: Subject) -> list[Any]:
     parts: list[Any] = [replace(table, rows=rows)]
     held = evaluation.held
     if evaluation.from_unlabeled:
-        parts.append(
-            "There are no curves: bags without a label are no negative ones, and would be counted as errors."
-        )
+        parts.append("There are no curves, because unlabeled bags would be counted as negative.")
         return parts
     if held.score is None:
-        why = "more than two classes" if len(held.classes) > 2 else "labels, and no scores of bags"
-        parts.append(f"There are no curves: they need a score of two classes, and the model gives {why}.")
+        why = "more than two classes" if len(held.classes) > 2 else "no scores of bags"
+        parts.append(f"There are no curves: they need scores of two classes, but the model has {why}.")
         return parts
     positive = held.codes == 1
     roc = roc_band(positive, held.score, held.fold, subject.groups)
     precision = precision_recall_band(positive, held.score, held.fold, subject.groups)
     if roc is None or precision is None:
-        parts.append("There are no curves of ranks: no fold has held out bags of both classes.")
+        parts.append("There are no ROC and precision-recall curves: no fold holds out bags of both classes.")
     else:
         note = _band_note(roc, subject)
         auc = evaluation.scores["auc"]["value"]
@@ -63,8 +61,8 @@ def _band_note(band: Band, subject: Subject) -> str:
     unit = "bags" if subject.groups is None else "groups"
     text = f"Mean over {count(band.n_folds, 'fold')}. "
     if band.n_draws == 0:
-        return f"{text}No band: there are too few groups."
-    return f"{text}Band: 95 % at every point, from {band.n_draws} resamples of {unit}."
+        return f"{text}There is no band because there are too few groups."
+    return f"{text}Band: pointwise 95 % intervals from {band.n_draws} resamples of {unit}."
 
 
 def _curve(name: str, title: str, band: Band, note: str, around: Callable[[Any, Any], None]) -> Figure:
@@ -91,18 +89,18 @@ def _curve(name: str, title: str, band: Band, note: str, around: Callable[[Any, 
 
 def _around_roc(ax: Any, palette: Any) -> None:
     ax.plot([0, 1], [0, 1], color=palette.faint, linewidth=0.8, linestyle="--")
-    ax.set_xlabel("negative bags called positive")
-    ax.set_ylabel("positive bags found")
+    ax.set_xlabel("false positive rate")
+    ax.set_ylabel("true positive rate")
 
 
 def _around_pr(ax: Any, palette: Any, share: float) -> None:
     ax.axhline(share, color=palette.faint, linewidth=0.8, linestyle="--")
-    ax.set_xlabel("positive bags found (recall)")
-    ax.set_ylabel("of those called positive, right")
+    ax.set_xlabel("recall")
+    ax.set_ylabel("precision")
 
 
 def _calibration(positive: np.ndarray, probability: np.ndarray, subject: Subject) -> Figure:
-    """Draw what probabilities are worth: of bags that were said alike, the share that is positive."""
+    """Return a calibration plot: the share of positive bags for each bin of predicted probabilities."""
     said, share, low, high = calibration_in_groups(positive, probability, subject.groups)
 
     def draw() -> Any:
@@ -113,20 +111,20 @@ def _calibration(positive: np.ndarray, probability: np.ndarray, subject: Subject
         ax.plot([0, 1], [0, 1], color=palette.faint, linewidth=0.8, linestyle="--")
         ax.fill_between(said, low, high, color=palette.accent, alpha=0.18, linewidth=0)
         ax.plot(said, share, color=palette.accent, linewidth=1.4, marker="o", markersize=3.5)
-        # Where the probabilities lie, along the lower edge.
+        # Histogram of the predicted probabilities along the lower edge.
         heights, edges = np.histogram(probability, np.linspace(0, 1, 41))
         ax.stairs(0.12 * heights / heights.max(), edges, color=palette.quiet, fill=True, alpha=0.5)
         ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.02), aspect="equal")
         ax.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "", "0.5", "", "1"])
         ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "", "0.5", "", "1"])
-        ax.set_xlabel("probability that was said")
-        ax.set_ylabel("bags that are positive")
+        ax.set_xlabel("predicted probability")
+        ax.set_ylabel("share of positive bags")
         return figure
 
     units = "bags" if subject.groups is None else "groups"
     note = (
-        f"{count(len(said), 'run')} of bags by rising probability; band: 95 % of each share, by the number "
-        f"of {units}. Grey: how many bags were said what."
+        f"{count(len(said), 'bin')} by predicted probability. Band: 95 % interval of each share, based on "
+        f"the number of {units}. Grey: number of bags."
     )
     return Figure("calibration", draw, "Calibration", note)
 
@@ -134,10 +132,10 @@ def _calibration(positive: np.ndarray, probability: np.ndarray, subject: Subject
 def calibration_in_groups(
     positive: np.ndarray, probability: np.ndarray, groups: np.ndarray | None
 ) -> tuple[np.ndarray, ...]:
-    """Give, for runs of bags by rising probability: its mean, the share of positive bags, low and high.
+    """Return mean probability, share of positive bags, and limits of the share for bins of probabilities.
 
-    Of few bags a resample has often no error at all, and its quantiles would be too sure. These intervals are
-    Wilson's (`share_interval`), which hold at 0 and 1, and for bags in groups.
+    The limits are Wilson's (`share_interval`), which are valid at 0 and 1 and for grouped bags. Resamples are
+    not used because those of few bags often contain no error at all, so their intervals would be too narrow.
     """
     order, starts = calibration_runs(probability, _N_BINS)
     points = []
@@ -148,7 +146,7 @@ def calibration_in_groups(
 
 
 def confusion_parts(subject: Subject) -> list[Any]:
-    """Count what was predicted of which label, at the threshold of the model."""
+    """Return the confusion matrix at the threshold of the model."""
     evaluation = subject.evaluation
     if evaluation is None or evaluation.from_unlabeled:
         return []
@@ -166,31 +164,31 @@ def confusion_parts(subject: Subject) -> list[Any]:
         some = None if subject.groups is None else subject.groups[chosen]
         low, high = share_interval(held.predicted[chosen] == k, some)
         total = counts[k].sum()
-        row = {"bags that are": names[k]}
-        row |= {f"called {names[j]}": f"{counts[k, j]:,} ({percent(counts[k, j] / total)})" for j in order}
+        row = {"label": names[k]}
+        row |= {f"predicted {names[j]}": f"{counts[k, j]:,} ({percent(counts[k, j] / total)})" for j in order}
         interval = "-" if low != low else f"{percent(low)} to {percent(high)}"
-        rows.append(row | {"recognised, 95 %": interval})
+        rows.append(row | {"recall, 95 %": interval})
     return [text, Table("", rows)]
 
 
 def _threshold(subject: Subject, held: HeldOut) -> str:
     right = int((held.predicted == held.codes).sum())
-    text = f"{right:,} of {len(held.codes):,} held-out bags were called by their label. "
+    text = f"{right:,} of {len(held.codes):,} held-out bags were classified correctly. "
     chosen = subject.inner("best_threshold_")
     if len(held.classes) > 2:
-        return text + "A bag is called by the class that the model predicts."
+        return text + "The predictions are those of the model's predict method."
     positive = repr(short(subject.names[1]))
     if chosen is not None:
         return (
             text
-            + f"A bag is called {positive} from {chosen:.3g} on, a threshold that each fold chose for itself."
+            + f"The threshold for {positive} is {chosen:.3g}; the model of each fold chose it separately."
         )
     if held.probability is not None:
         return (
             text
-            + f"A bag is called {positive} where its probability is 1/2 or more, as the model's predict does."
+            + f"The prediction is {positive} if the probability is at least 1/2, as in the model's predict."
         )
-    return text + f"A bag is called {positive} where its score is 0 or more, as the model's predict does."
+    return text + f"The prediction is {positive} if the score is at least 0, as in the model's predict."
 
 
 def _frequent_confusions(counts: np.ndarray, names: list[str]) -> Table:
@@ -198,14 +196,14 @@ def _frequent_confusions(counts: np.ndarray, names: list[str]) -> Table:
     order = np.argsort(-wrong, axis=None, kind="stable")[:_MOST_CONFUSIONS]
     rows = [
         {
-            "bags that are": names[k],
-            "called": names[j],
+            "label": names[k],
+            "predicted": names[j],
             "bags": f"{wrong[k, j]:,}",
-            "of all such": percent(wrong[k, j] / counts[k].sum()),
+            "share of the label": percent(wrong[k, j] / counts[k].sum()),
         }
         for k, j in (divmod(int(place), len(names)) for place in order)
         if wrong[k, j]
     ]
     n_left = int((wrong > 0).sum()) - len(rows)
     note = f"{n_left:,} rarer confusions of {len(names)} classes are not shown." if n_left else ""
-    return Table("The most frequent confusions", rows, note, n_text=2)
+    return Table("Most frequent confusions", rows, note, n_text=2)

@@ -101,7 +101,10 @@ def _key_instances(subject: Subject) -> list[Any]:
         {"models": "chance (random instances)", "same key instance": percent(chance), "95 %": ""},
     ]
     which = f"{len(places):,} of {len(several):,}" if len(places) < len(several) else f"{len(places):,}"
-    note = f"The key instance of a bag is its most positive instance. Based on {which} positive bags with several instances."
+    note = (
+        f"The key instance of a bag is its most positive instance. Based on {which} positive bags with "
+        "several instances."
+    )
     return [Table("Agreement on key instances", rows, note)]
 
 

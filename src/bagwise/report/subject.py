@@ -18,7 +18,7 @@ _LONGEST = 40
 
 @dataclass(frozen=True)
 class Subject:
-    """Content of a report about a comparison, a fitted model or a data set. Sections without content are omitted.
+    """Content of a report about a comparison, a fitted model or a data set; empty sections are omitted.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ def names_of(classes: np.ndarray) -> tuple[str, ...]:
 
 
 def percent(value: float) -> str:
-    """Format a proportion: "87 %"; with one more digit near 0 and 1, and not rounded to exactly 0 % or 100 %."""
+    """Format a proportion like "87 %", with more digits near 0 and 1 instead of rounding to 0 % or 100 %."""
     if value != value:
         return "-"
     if 0 < value < 0.0005 or 0.9995 < value < 1:

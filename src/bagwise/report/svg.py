@@ -1,7 +1,7 @@
-"""Pictures as SVG inside a page: small, without foreign parts, and in the colours of the page.
+"""Plots as SVG elements of an HTML page: small, self-contained, and in the colours of the page.
 
-matplotlib draws once, in the light palette. Its colours then become variables of the page's style sheet,
-which has a light and a dark set of them: one picture serves both.
+matplotlib draws each plot once, with the light palette. The colours are then replaced by variables of the
+page's style sheet, which has a light and a dark set. The same plot works in both modes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bagwise._display.pictures import LIGHT, Palette
 
 _SVG = "http://www.w3.org/2000/svg"
 _LINK = "{http://www.w3.org/1999/xlink}href"
-# Text is text: small, in the fonts of the reader, in any script; names of users are no formulas.
+# Keep text as text elements, which are small and use the reader's fonts. Names may contain dollar signs.
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "text.parse_math": False,
@@ -34,7 +34,7 @@ _STYLE: dict[Any, Any] = {
     "ytick.major.width": 0.7,
     "path.simplify_threshold": 0.3,
 }
-# What XML cannot hold: control characters, halves of characters, and two that are none.
+# Characters that are not allowed in XML: control characters, surrogates, and two noncharacters.
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _NUMBER = re.compile(r"-?\d+\.\d{2,}(?:e-?\d+)?")
 _COLOR = re.compile(r"#[0-9a-f]{6}\b")
@@ -43,12 +43,12 @@ _FAMILY = re.compile(r"font-family: [^;]*;? ?")
 
 
 def clean(text: str) -> str:
-    """Replace characters that no page can hold."""
+    """Replace characters that are not allowed in XML."""
     return _NO_XML.sub("\ufffd", text)
 
 
 def color_variables(palette: Palette) -> dict[str, str]:
-    """Give the colours of a palette, other than shades, by the names that they have in style sheets."""
+    """Return the colours of a palette, except for the heat map, by their names in the style sheet."""
     names = [part.name for part in fields(palette) if part.name != "heat"]
     return {f"--{name}": getattr(palette, name) for name in names}
 
@@ -57,14 +57,14 @@ _VARIABLE = {value: f"var({name})" for name, value in color_variables(LIGHT).ite
 
 
 class Fineness(NamedTuple):
-    """How much room pictures may take.
+    """Resolution and maximum size of plots.
 
     Attributes
     ----------
     dots : int
-        An inch, of what is drawn as pixels.
+        Dots per inch of rasterized parts.
     largest : int
-        Letters of a picture; a larger one becomes pixels as a whole.
+        Maximum number of characters of an SVG element. Larger plots are rasterized completely.
     """
 
     dots: int
@@ -72,26 +72,26 @@ class Fineness(NamedTuple):
 
 
 def inline_svg(figure: Figure, prefix: str, fineness: Fineness) -> str:
-    """Draw a figure as the SVG that stands in a page.
+    """Return a figure as an SVG element for an HTML page.
 
     Parameters
     ----------
     figure : Figure
-        What to draw.
+        The figure to draw.
     prefix : str
-        Begins the names of its parts, which must be unique in a page.
+        Prefix of the ids of its elements, which must be unique in the page.
     fineness : Fineness
-        How much room it may take.
+        Resolution and maximum size.
 
     Returns
     -------
     str
-        An element ``<svg>`` as wide as the place where it stands, at most.
+        An ``<svg>`` element that is at most as wide as its container.
     """
     import matplotlib
 
     with warnings.catch_warnings(), matplotlib.rc_context():
-        warnings.filterwarnings("ignore", "Glyph")  # that our measuring font lacks, not the reader's
+        warnings.filterwarnings("ignore", "Glyph")  # missing in matplotlib's font, but not in the reader's
         warnings.filterwarnings(
             "ignore", "constrained_layout not applied"
         )  # a name is longer than the figure
@@ -122,7 +122,7 @@ def _saved(drawn: Any, kind: str, **how: Any) -> bytes:
 
 
 def _small(root: Any, figure: Figure, prefix: str) -> str:
-    """Write what matplotlib drew without what a page does not need."""
+    """Return matplotlib's SVG as a string, without the parts that a page does not need."""
     _drop_foreign_parts(root)
     _rename(root, prefix)
     for element in root.iter():
@@ -133,7 +133,7 @@ def _small(root: Any, figure: Figure, prefix: str) -> str:
     width, height = (float(part) for part in root.attrib["viewBox"].split()[2:])
     root.attrib = {
         "viewBox": f"0 0 {width:g} {height:g}",
-        # Points to pixels of a screen: text is then as large as that of a caption, and never hard to read.
+        # Convert points to pixels, so that text is as large as in captions. The minimum keeps it readable.
         "style": f"width:{width * 4 / 3:.0f}px;min-width:{width * 0.93:.0f}px",
         "role": "img",
         "aria-label": clean(figure.title or figure.name),
@@ -147,7 +147,7 @@ def _written(root: Any) -> str:
 
 
 def _drop_foreign_parts(root: Any) -> None:
-    """Take away metadata, and the style that would hold for the whole page."""
+    """Remove metadata, and the style element, which would apply to the whole page."""
     for parent in root.iter():
         for child in list(parent):
             if child.tag in (f"{{{_SVG}}}metadata", f"{{{_SVG}}}style"):
@@ -155,7 +155,7 @@ def _drop_foreign_parts(root: Any) -> None:
 
 
 def _rename(root: Any, prefix: str) -> None:
-    """Keep names that something refers to, and make them unique in the page."""
+    """Keep only ids that are referenced, and make them unique in the page."""
     text = " ".join(value for element in root.iter() for value in element.attrib.values())
     used = set(re.findall(r"url\(#([^)]+)\)", text))
     used |= {element.attrib[_LINK][1:] for element in root.iter() if _is_inner_link(element)}
@@ -178,7 +178,7 @@ def _is_inner_link(element: Any) -> bool:
 
 
 def _shorten(element: Any, *, recolor: bool) -> None:
-    """Round coordinates to hundredths of a point, and let the page choose colours."""
+    """Round coordinates to hundredths of a point, and replace colours by variables."""
     for key, value in element.attrib.items():
         if key in ("d", "points", "transform", "x", "y", "width", "height"):
             value = _NUMBER.sub(lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), value)
@@ -193,7 +193,7 @@ def _shorten(element: Any, *, recolor: bool) -> None:
 
 
 def _plain_font(match: re.Match[str]) -> str:
-    """Leave the size, and what is bold or italic: fonts are those of the page."""
+    """Keep only size, weight and style of a font, so that text uses the fonts of the page."""
     bold = "font-weight: bold; " if "bold" in match[1] or "700" in match[1] else ""
     italic = "font-style: italic; " if "italic" in match[1] else ""
     return f"{bold}{italic}font-size: {match[2]}"

@@ -27,8 +27,8 @@ def write_report(
     """Write a report about a comparison, a fitted model with its cross-validation, or a data set.
 
     The report is a single, self-contained HTML file. Plots are embedded as SVG, the file needs no network
-    connection, and it is smaller than 2 MB for any data. The sections are, in this order: a one-sentence
-    summary; the data, and what could leak; models compared; curves of held-out bags with confidence bands, and
+    connection, and it is smaller than 2 MB for any data. The sections are, in this order: a short summary;
+    the data, and what could leak; models compared; curves of held-out bags with confidence bands, and
     confusion matrices; individual bags and their instances; the rule; coefficients; stability; and how to
     repeat it. Empty sections are omitted. docs/report.md describes the sections.
 
