@@ -65,9 +65,9 @@ def test_other_labels_of_one_class_are_refused(y, message):
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"supervision": "negatives"}, "supervision='negatives' looks at the labels of negative bags alone"),
-        ({"supervision": "none"}, "supervision='none' looks at the labels of negative bags alone"),
-        ({"calibrate": True}, "calibrate=True holds probabilities against labels of both classes"),
+        ({"supervision": "negatives"}, "supervision='negatives' needs negative bags, but all bags in y are positive"),
+        ({"supervision": "none"}, "supervision='none' needs negative bags, but all bags in y are positive"),
+        ({"calibrate": True}, "calibrate=True needs bags of both classes"),
     ],
 )
 def test_what_needs_negative_bags_is_refused(how, message):

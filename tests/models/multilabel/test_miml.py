@@ -183,7 +183,7 @@ def test_sparse_labels_and_labels_nobody_has(data):
 def test_impossible_bags_are_refused_by_number(data):
     bags, y, _ = data
     one = [np.zeros((3, 4)), np.zeros((1, 4))]
-    with pytest.raises(ValueError, match="bag 1 has 2 labels and 1 instances; an instance has one label"):
+    with pytest.raises(ValueError, match="bag 1 has 2 labels and 1 instances; each instance has one label"):
         MIMLLogisticRegression().fit(one, [[0, 0, 1], [0, 1, 1]])
     with pytest.raises(ValueError, match=r"bag 0 has 0 labels.*with background=False"):
         MIMLLogisticRegression(background=False).fit(one, [[0, 0], [0, 1]])
