@@ -97,7 +97,10 @@ def _assumed_table(results: Mapping[str, Any]) -> Table:
 
 
 def _closest_told(results: Mapping[str, Any], dataset: str) -> tuple[float, float, float]:
-    """Return the assumed prior closest to the paper's column, and the mean distances of it and of the truth."""
+    """Return the assumed prior closest to the paper's column.
+
+    Also return its mean distance from the column, and the mean distance with the true prior.
+    """
     cells = {at[1]: found["accuracies"] for at, found in _assumed(results).items() if at[0] == dataset}
 
     def distance(key):

@@ -1,4 +1,4 @@
-"""SORLR (Pham et al.): instance and bag accuracy when a bag is positive from t positive instances on."""
+"""SORLR (Pham et al.): instance and bag accuracy if bags with at least t positive instances are positive."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ QUICK_EVERY = 8
 def accuracies(
     problem: str, method: str, t: int, n_folds: int, repeat: int, seed: int, every: int = 1
 ) -> dict[str, Any]:
-    """Accuracy over the instances and over the bags of every fold, for every kind of features of a method.
+    """Return instance and bag accuracies of every fold, for every kind of features of a method.
 
-    With ``every=8`` every eighth bag is used.
+    With ``every=8``, only every eighth bag is used.
     """
     bags, z = load_problem(problem)
     z = z[bags.bag_index % every == 0]
     bags = bags[::every]
     y = (np.add.reduceat(z, bags.offsets[:-1]) >= t).astype(int)
     right: dict[str, dict[str, list[float]]] = {}
-    # Every method and every t meets the same folds.
+    # All methods and thresholds use the same folds.
     for train, test in KFold(n_folds, shuffle=True, random_state=1000 * seed + repeat).split(y):
         in_train, in_test = (np.isin(bags.bag_index, part) for part in (train, test))
         split = Split(bags[train], y[train], z[in_train], bags[test], t, 1000 * seed + repeat)
@@ -46,7 +46,7 @@ def accuracies(
 
 
 def figure_cells(settings: Settings, *, problem: str) -> list[Cell]:
-    """A cell for every method, threshold and shuffle, and for settings that explain differences."""
+    """Return a cell for every method, threshold and shuffle, and for settings that explain differences."""
     thresholds = PROBLEMS[problem].quick if settings.quick else PROBLEMS[problem].thresholds
     n_folds, n_repeats = (2, 1) if settings.quick else (N_FOLDS, N_REPEATS)
     wanted = [(method, t) for t in thresholds for method in METHODS]
@@ -73,7 +73,7 @@ def figure_cells(settings: Settings, *, problem: str) -> list[Cell]:
 
 
 def figure_report(results: Mapping[str, Any], settings: Settings, *, problem: str) -> Report:
-    """Curves with bands, and what holds of the paper's statements."""
+    """Report curves with bands, and check the paper's statements."""
     n_folds, every = (2, QUICK_EVERY) if settings.quick else (N_FOLDS, 1)
     return make_report(results, problem, n_folds=n_folds, every=every)
 
@@ -81,7 +81,7 @@ def figure_report(results: Mapping[str, Any], settings: Settings, *, problem: st
 def _experiment(problem: str, minutes: float) -> Experiment:
     return Experiment(
         name=f"sorlr-fig2-{problem}",
-        title="accuracy of instances and bags by the number of positive instances that a bag needs",
+        title="instance and bag accuracy by the number of positive instances that a positive bag needs",
         paper=f"{PAPER}: Figure 2, {problem.upper()}.",
         cells=partial(figure_cells, problem=problem),
         report=partial(figure_report, problem=problem),

@@ -1,4 +1,4 @@
-"""The models of SORLR's Figure 2, each as a function from training bags to predictions of test bags."""
+"""The models of SORLR's Figure 2, as functions that map a split to predictions of its test bags."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from bagwise.models.linear_model import MILogisticRegression, SoftORLogisticRegr
 from bagwise.models.multilabel import MIMLLogisticRegression
 from bagwise.rules import Threshold
 
-# Ridge penalties on standardised features and on Fourier features, whose squares sum to one: near maximum
-# likelihood, which is what the paper computes, but with an optimum where classes can be separated.
+# Ridge penalties on standardised features and on Fourier features, whose squares sum to one. They are close
+# to maximum likelihood, as in the paper, but the optimum also exists for separable classes.
 ALPHA = {"linear": 1.0, "fourier": 0.03}
 N_FOURIER = 300
-# Widths of the Gaussian kernel, in units of the square root of the number of standardised features.
+# Widths of the Gaussian kernel, relative to the square root of the number of standardised features.
 WIDTHS = (0.5, 1.0)
 METHODS = ("SORLR1", "SORLR2", "SORLR3", "ORLR", "MIML-NC", "CCE1", "CCE2", "SISL", "Dummy")
 N_CLUSTERS = 50
-# To explain differences: "held3" is SORLR3 with a threshold that stays at 3; "null1" and "null2" are SORLR1
-# and SORLR2 from the model without features alone.
+# Variants that explain differences: "held3" is SORLR3 with its threshold fixed at 3; "null1" and "null2" are
+# SORLR1 and SORLR2 with a single start, from the model without features.
 HELD = "held"
-# A penalty that leaves no features.
+# A penalty that removes all features.
 _NO_FEATURES = 1e9
 FROM_NULL = {"null1": "count_table", "null2": "count_logistic"}
-# The paper's grid goes from 0.001 to 1000 in both; the rest of it is hardly ever chosen.
+# The paper's grids for both parameters are 0.001 to 1000; the omitted values are rarely chosen.
 _GRID = {"C": [0.1, 1.0, 10.0, 100.0, 1000.0], "gamma": [0.001, 0.01, 0.1, 1.0]}
 
 
 class Split(NamedTuple):
-    """Training and test bags; labels `y` of training bags, and `z` of their instances; the threshold."""
+    """Training and test bags, labels `y` of training bags, labels `z` of their instances, threshold `t`."""
 
     train: Bags
     y: np.ndarray
@@ -50,19 +50,19 @@ class Split(NamedTuple):
 
 
 class Predicted(NamedTuple):
-    """Labels of test instances and of test bags."""
+    """Predicted labels of test instances and of test bags."""
 
     instances: np.ndarray
     bags: np.ndarray
 
 
 def soft_or(split: Split, rule: Any, alpha: float) -> Predicted:
-    """SORLR with one of its labelers; one that is learned also starts from soft thresholds."""
+    """Predict with SORLR and one of its labelers; a learned labeler also starts from soft thresholds."""
     return _predicted(_fitted(_soft_or(split, rule, alpha), split), split)
 
 
 def soft_or_from_null(split: Split, rule: Any, alpha: float) -> Predicted:
-    """SORLR with a labeler that is learned from the model without features alone."""
+    """Predict with SORLR and a learned labeler, started only from the model without features."""
     null = _fitted(_soft_or(split, rule, _NO_FEATURES), split)
     return _predicted(_fitted(null.set_params(alpha=alpha, warm_start=True), split), split)
 
@@ -72,7 +72,7 @@ def _soft_or(split: Split, rule: Any, alpha: float) -> SoftORLogisticRegression:
 
 
 def plain_or(split: Split, alpha: float) -> Predicted:
-    """ORLR: the threshold fixed at 1."""
+    """Predict with ORLR: the threshold is fixed at 1."""
     model = MILogisticRegression(
         "or", alpha=alpha, l1_ratio=0.0, scale=None, n_init=1, random_state=split.seed
     )
@@ -80,14 +80,14 @@ def plain_or(split: Split, alpha: float) -> Predicted:
 
 
 def label_sets(split: Split, alpha: float) -> Predicted:
-    """MIML-NC with one label; the negative instances are its background."""
+    """Predict with MIML-NC with one label; negative instances are its background."""
     model = MIMLLogisticRegression(alpha=alpha, scale=None, n_init=1, max_iter=1000, random_state=split.seed)
     return _predicted(_fitted(model, split), split)
 
 
 def _fitted(model, split: Split):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a start may stop at max_iter; the best counts
+        warnings.simplefilter("ignore", ConvergenceWarning)  # starts may stop at max_iter; the best is used
         return model.fit(split.train, split.y)
 
 
@@ -96,7 +96,7 @@ def _predicted(model, split: Split) -> Predicted:
 
 
 def clusters(split: Split, counts: bool) -> Predicted:
-    """CCE: clusters, then a support vector machine; instances are judged as bags of one."""
+    """Predict with CCE: clusters, then an SVM; instances are predicted as bags of one."""
     embedding = ClusterEmbedding(N_CLUSTERS, counts=counts, scale=None, random_state=split.seed)
     vectors = embedding.fit_transform(split.train)
     machine = SVC()
@@ -109,7 +109,7 @@ def clusters(split: Split, counts: bool) -> Predicted:
 
 
 def known_labels(split: Split, alpha: float) -> Predicted:
-    """SISL: logistic regression of instances with known labels; bags by the true threshold."""
+    """Predict with SISL: logistic regression of labelled instances; bags by the true threshold."""
     model = LogisticRegression(C=1.0 / alpha, max_iter=5000).fit(split.train.instances, split.z)
     log_odds = model.decision_function(split.test.instances)
     log_proba = Threshold(split.t).log_proba(log_odds, split.test.offsets)
@@ -117,7 +117,7 @@ def known_labels(split: Split, alpha: float) -> Predicted:
 
 
 def dummy(split: Split) -> Predicted:
-    """The more frequent label, of instances and of bags."""
+    """Predict the more frequent label of instances and of bags."""
     return Predicted(
         np.full(split.test.n_instances, int(split.z.mean() > 0.5)),
         np.full(len(split.test), int(split.y.mean() > 0.5)),
@@ -140,14 +140,14 @@ OTHERS: dict[str, Callable[[Split], Predicted]] = {
 
 
 def predict(method: str, split: Split) -> dict[str, Predicted]:
-    """What a method says, by its features: linear and Fourier ones of every width, or none of these."""
+    """Return a method's predictions by kind of features: linear, Fourier features by width, or none."""
     scaler = StandardScaler().fit(split.train.instances)
     train, test = (
         bags.with_instances(scaler.transform(bags.instances)) for bags in (split.train, split.test)
     )
     split = split._replace(train=train, test=test)
     if split.y.min() == split.y.max() and method not in ("SISL", "Dummy"):
-        # Bags of one class teach nothing else: everything is of that class.
+        # With training bags of one class, predict this class everywhere.
         label = int(split.y[0])
         constant = Predicted(np.full(test.n_instances, label), np.full(len(test), label))
         return dict.fromkeys(_variants(method), constant)

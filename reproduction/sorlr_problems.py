@@ -1,4 +1,4 @@
-"""The two problems of SORLR's Figure 2: which instances are positive, and how many a bag needs."""
+"""The two problems of SORLR's Figure 2: positive instances, and thresholds of a positive bag."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from bagwise.data.bags import Bags
 
 
 class Problem(NamedTuple):
-    """A data set, how many of its classes are positive, and the thresholds t of the figure.
+    """A data set, the number of its positive classes, and the thresholds t of the figure.
 
-    `middle` are those at which the or-rule is wrong and positive bags are still more than one in twenty.
+    `middle` has the thresholds at which the or-rule is wrong and more than one bag in twenty is positive.
     """
 
     data: str
@@ -32,7 +32,7 @@ PROBLEMS = {
 
 @cache
 def load_problem(name: str) -> tuple[Bags, np.ndarray]:
-    """Bags of labelled instances, and which instances are positive."""
+    """Return bags of labelled instances, and the instance labels (1 for positive)."""
     problem = PROBLEMS[name]
     data = getattr(datasets, f"fetch_{problem.data}")()
     known = data.instance_y >= 0

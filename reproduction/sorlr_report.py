@@ -1,4 +1,4 @@
-"""The page of SORLR's Figure 2: curves with bands, and what holds of the paper's statements."""
+"""The page of SORLR's Figure 2: curves with bands, and a check of the paper's statements."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from reproduction.sorlr_models import ALPHA, FROM_NULL, HELD, METHODS, N_CLUSTER
 from reproduction.sorlr_problems import PROBLEMS, load_problem
 
 LEVELS, FEATURES = ("instance", "bag"), ("linear", "Fourier")
-# The one threshold of which the text of the paper has numbers: SORLR3 less CCE2 for instances, in percent.
+# The only threshold with a value in the paper's text: SORLR3 minus CCE2 for instances, in percent.
 PRINTED_AT, PRINTED = 7, {"hja": 6.0, "mscv2": 9.0}
 
 
 class Curves:
-    """Accuracies of all methods, by features and level: arrays of shape (folds, thresholds)."""
+    """Accuracies of all methods by features and level, as arrays of shape (folds, thresholds)."""
 
     def __init__(self, results: Mapping[str, Any]):
         cells = {tuple(key.rsplit("-", 2)): value for key, value in results.items()}
         self.thresholds = sorted({int(t[1:]) for _, t, _ in cells})
         self.repeats = sorted({repeat for _, _, repeat in cells}, key=int)
-        # Instance accuracies with a threshold that is held at k.
+        # Instance accuracies with the threshold fixed at k.
         self.held = {
             method.removeprefix(HELD): self._folds(cells, method, f"t{PRINTED_AT}", "linear", "instance")
             for method in dict.fromkeys(key[0] for key in cells if key[0].startswith(HELD))
         }
-        # Linear SORLR1 and SORLR2 from other starts, at the middle thresholds: shape (folds, thresholds).
+        # Linear SORLR1 and SORLR2 with other starts at the middle thresholds: shape (folds, thresholds).
         first = next(iter(FROM_NULL))
         middle = [t for method, t, repeat in cells if method == first and repeat == self.repeats[0]]
         self.restarted = {
@@ -48,11 +48,11 @@ class Curves:
                     self._values[method, features, level] = np.column_stack(columns[level])
 
     def _folds(self, cells, method: str, t: str, variant: str, level: str) -> np.ndarray:
-        """Accuracies of all folds of all shuffles."""
+        """Return the accuracies of all folds of all shuffles."""
         return np.concatenate([cells[method, t, repeat][variant][level] for repeat in self.repeats])
 
     def _choose(self, cells, method: str, t: str, features: str) -> str:
-        """The features meant; the width is chosen post hoc, as in the paper: that of most bags right."""
+        """Return the kind of features; the width has the best bag accuracy, post hoc as in the paper."""
         if method in OTHERS:
             return ""
         if features == "linear":
@@ -60,12 +60,12 @@ class Curves:
         return max(map(str, WIDTHS), key=lambda width: self._folds(cells, method, t, width, "bag").mean())
 
     def __call__(self, method: str, features: str, level: str, at=None) -> np.ndarray:
-        """Accuracies of shape (folds, thresholds), at all thresholds or some."""
+        """Return accuracies of shape (folds, thresholds), at all thresholds or at those in `at`."""
         columns = [i for i, t in enumerate(self.thresholds) if at is None or t in at]
         return self._values[method, features, level][:, columns]
 
     def gap(self, better, worse, features: str, level: str, at) -> np.ndarray:
-        """How much the mean of some methods is above that of others, on average over thresholds."""
+        """Return the difference in mean accuracy between two groups of methods, averaged over thresholds."""
         first, second = (
             np.mean([self(method, features, level, at) for method in group], axis=0)
             for group in (better, worse)
@@ -74,7 +74,7 @@ class Curves:
 
 
 def make_report(results: Mapping[str, Any], problem: str, *, n_folds: int, every: int) -> Report:
-    """Curves with bands, and what holds of the paper's statements."""
+    """Report curves with bands, and check the paper's statements."""
     curves = Curves(results)
     tables = [_statements(curves, problem)]
     for features in FEATURES:
@@ -93,50 +93,51 @@ def make_report(results: Mapping[str, Any], problem: str, *, n_folds: int, every
     )
 
 
-# What the paper says of its Figure 2: which methods are above (or level with) which, and how we judge it.
+# The paper's statements on Figure 2: methods that are better than (or equal to) other methods, and our
+# criterion.
 _STATEMENTS = [
-    ("or-models fall behind", "instance", ("SORLR2", "SORLR3"), ">", ("ORLR", "MIML-NC")),
-    ("or-models fall behind", "bag", ("SORLR2", "SORLR3"), ">", ("ORLR", "MIML-NC")),
-    ("presence of clusters falls behind their count", "bag", ("CCE2",), ">", ("CCE1",)),
+    ("or-models are worse", "instance", ("SORLR2", "SORLR3"), ">", ("ORLR", "MIML-NC")),
+    ("or-models are worse", "bag", ("SORLR2", "SORLR3"), ">", ("ORLR", "MIML-NC")),
+    ("presence of clusters is worse than their count", "bag", ("CCE2",), ">", ("CCE1",)),
     ("CCE2 is inferior for instances", "instance", ("SORLR1", "SORLR2", "SORLR3"), ">", ("CCE2",)),
     ("CCE2 is competitive for bags", "bag", ("CCE2",), ">=", ("SORLR2", "SORLR3")),
-    ("known labels of instances are best", "instance", ("SISL",), ">", ("SORLR2", "SORLR3")),
+    ("known instance labels are best", "instance", ("SISL",), ">", ("SORLR2", "SORLR3")),
     ("the dummy is worse", "instance", ("SORLR1", "SORLR2", "SORLR3"), ">", ("Dummy",)),
-    ("ORLR and MIML-NC are alike", "instance", ("ORLR",), "=", ("MIML-NC",)),
-    ("ORLR and MIML-NC are alike", "bag", ("ORLR",), "=", ("MIML-NC",)),
-    ("SORLR2 and SORLR3 are alike", "instance", ("SORLR2",), "=", ("SORLR3",)),
-    ("SORLR2 and SORLR3 are alike", "bag", ("SORLR2",), "=", ("SORLR3",)),
+    ("ORLR and MIML-NC are equal", "instance", ("ORLR",), "=", ("MIML-NC",)),
+    ("ORLR and MIML-NC are equal", "bag", ("ORLR",), "=", ("MIML-NC",)),
+    ("SORLR2 and SORLR3 are equal", "instance", ("SORLR2",), "=", ("SORLR3",)),
+    ("SORLR2 and SORLR3 are equal", "bag", ("SORLR2",), "=", ("SORLR3",)),
     ("SORLR1 may overfit", "instance", ("SORLR2", "SORLR3"), ">", ("SORLR1",)),
     ("SORLR1 may overfit", "bag", ("SORLR2", "SORLR3"), ">", ("SORLR1",)),
 ]
-_LEVEL = 0.02  # accuracies within two percent of each other are alike
+_LEVEL = 0.02  # smaller differences in accuracy count as equal
 
 
 def _verdict(gap: np.ndarray, sign: str) -> str:
     mean, error = mean_and_error(gap)
     slack = 0.0 if np.isnan(error) else 2 * error
     holds = {">": mean > slack, ">=": mean > -_LEVEL, "=": abs(mean) < _LEVEL}[sign]
-    return f"{with_error(gap)} ({'holds' if holds else 'does not'})"
+    return f"{with_error(gap)} ({'holds' if holds else 'does not hold'})"
 
 
 def _statements(curves: Curves, problem: str) -> Table:
     middle = [t for t in curves.thresholds if t in PROBLEMS[problem].middle]
     rows = [
         {
-            "the paper says": statement,
+            "statement in the paper": statement,
             "level": level,
-            "difference": f"{', '.join(better)} less {', '.join(worse)}",
+            "difference": f"{', '.join(better)} minus {', '.join(worse)}",
         }
         | {f: _verdict(curves.gap(better, worse, f, level, middle), sign) for f in FEATURES}
         for statement, level, better, sign, worse in _STATEMENTS
     ]
     note = (
-        f"Differences of accuracies in percent, averaged over t = {', '.join(map(str, middle))}, at which "
-        "the or-rule is wrong and more than one bag in twenty is positive, ± the standard error over "
-        "folds. A method is above another if the difference is more than two standard errors, and alike "
+        f"Differences in accuracy in percent, averaged over t = {', '.join(map(str, middle))}, ± the "
+        "standard error over folds. At these t, the or-rule is wrong and more than one bag in twenty is "
+        "positive. A method is better than another if the difference exceeds two standard errors, and equal "
         f"or competitive within {100 * _LEVEL:g} percent."
     )
-    return Table("What the paper says of its figure", rows, note)
+    return Table("Statements of the paper on its figure", rows, note)
 
 
 def _text(curves: Curves, problem: str, n_folds: int, every: int) -> str:
@@ -144,27 +145,27 @@ def _text(curves: Curves, problem: str, n_folds: int, every: int) -> str:
     counts = np.add.reduceat(z, bags.offsets[:-1])
     positive = ", ".join(f"{t}: {int((counts >= t).sum())}" for t in curves.thresholds)
     text = (
-        f"{len(bags)} bags of {bags.n_instances} labelled instances ({bags.sizes.mean():.1f} a bag, "
-        f"{bags.n_features} features); the instances of classes 1 to {PROBLEMS[problem].n_positive} are "
-        f"positive, {100 * z.mean():.1f} % of all. A bag is positive if it has at least t of them; positive "
-        f"bags by t: {positive}. {_DATA[problem]}{_ONLY_SOME if every > 1 else ''}\n\n"
+        f"{len(bags)} bags of {bags.n_instances} labelled instances ({bags.sizes.mean():.1f} per bag, "
+        f"{bags.n_features} features). The instances of classes 1 to {PROBLEMS[problem].n_positive} are "
+        f"positive ({100 * z.mean():.1f} % of all instances). A bag is positive if it has at least t "
+        f"positive instances. Number of positive bags by t: {positive}. "
+        f"{_DATA[problem]}{_ONLY_SOME if every > 1 else ''}\n\n"
         f"Accuracy over the instances and over the bags of a fold, mean of {n_folds}-fold cross-validation "
-        f"over bags, shuffled {_times(len(curves.repeats))}, ± its standard error over folds; bands are two "
-        "standard errors. Every method and every t meets the same folds. Features are "
-        f"standardised; ridge alpha = {ALPHA['linear']:g} on them, {ALPHA['fourier']:g} on {N_FOURIER} "
-        "random Fourier features, whose kernel width is chosen post hoc for every method and t, as in the "
-        f"paper, here by the accuracy of bags, from {', '.join(f'{w:g}' for w in WIDTHS)} times the square "
-        "root of the number of features. The paper chooses from ten widths, 0.01 to 10, in a unit that it "
-        "does not name; only these are tried here, since each is one more fit of every method at every t and "
-        "fold, and what others, such as twice that root, would give was not measured. "
-        f"CCE1 and CCE2: {N_CLUSTERS} clusters of k-means, a support vector machine with C and gamma chosen "
-        "by 3-fold cross-validation on the training bags; an instance is "
-        "judged as a bag of one. SISL calls a bag positive if P(at least t positive instances) is above one "
-        "half. Where no training bag is positive, everything is called negative. The paper says nothing of "
-        "splits, scaling, penalties, and the numbers of clusters and Fourier features. The penalties, the "
-        "widths tried and the number of clusters were settled by looking at one split of these data (the "
-        "penalties and widths of HJA), and the second start of SORLR1 was added when its objective on "
-        "training bags turned out far above that of SORLR2."
+        f"over bags, shuffled {_times(len(curves.repeats))}, ± its standard error over folds. Bands in the "
+        "figure are two standard errors. All methods and thresholds use the same folds. Features are "
+        f"standardised. The ridge alpha is {ALPHA['linear']:g} on linear features and {ALPHA['fourier']:g} "
+        f"on {N_FOURIER} random Fourier features. As in the paper, the kernel width is chosen post hoc for "
+        f"every method and t, here by bag accuracy, from {', '.join(f'{w:g}' for w in WIDTHS)} times the "
+        "square root of the number of features. The paper chooses from ten widths, 0.01 to 10, in a unit "
+        "that it does not state. We tried only these widths, because every width needs one more fit of every "
+        "method at every t and fold. Other widths, such as twice that root, were not measured. CCE1 and "
+        f"CCE2: {N_CLUSTERS} clusters of k-means, then a support vector machine with C and gamma chosen by "
+        "3-fold cross-validation on the training bags; an instance is predicted as a bag of one. SISL "
+        "predicts a bag as positive if P(at least t positive instances) is above one half. If no training "
+        "bag is positive, all predictions are negative. The paper does not describe splits, scaling, "
+        "penalties, and the numbers of clusters and Fourier features. We chose the penalties, the widths and "
+        "the number of clusters on one split of these data (the penalties and widths on HJA). The second "
+        "start of SORLR1 was added because its objective on training bags was far above that of SORLR2."
     )
     return text + (_held_text(curves, problem) if curves.held else "") + _starts_text(curves, problem)
 
@@ -176,35 +177,37 @@ def _times(number: int) -> str:
 _ONLY_SOME = " This quick run uses a part of the bags."
 _DATA = {
     "hja": (
-        "These are the segments with a label, as in the literature on this set; the other 5,234 have no "
-        "truth to be held against."
+        "As in the literature on this set, only labelled segments are used; the other 5,234 segments have no "
+        "labels for a comparison."
     ),
     "mscv2": (
-        "With three regions a picture, from t = 5 on there is next to nothing to learn from; the paper's "
-        "curves there rest on a handful of pictures too. From t = 7 on, with one to three positive "
-        "pictures, hardly anything tells one threshold from the next: SORLR3 learns 7 to 9 at t = 7, and 14 "
-        "at t = 8, where the positive picture is also the largest, and calls most regions positive."
+        "Pictures have three regions on average, so that only 1 to 14 pictures are positive for t >= 5; the "
+        "paper's curves there also depend on a handful of pictures. For t >= 7, with one to three positive "
+        "pictures, the data hardly distinguish neighbouring thresholds. SORLR3 learns thresholds of 7 to 9 "
+        "at t = 7. At t = 8, where the positive picture is also the largest, it learns 14. It then predicts "
+        "most regions as positive."
     ),
 }
 
 
 def _held_text(curves: Curves, problem: str) -> str:
-    """What the paper's number at t = 7 is in ours, and with thresholds that do not move."""
+    """Compare our difference at t = 7 with the paper's, also with fixed thresholds."""
     gaps = {f: curves.gap(["SORLR3"], ["CCE2"], f, "instance", [PRINTED_AT]) for f in FEATURES}
     cce = curves("CCE2", "linear", "instance", [PRINTED_AT])[:, 0]
     held = {k: values - cce for k, values in curves.held.items()}
     return (
-        f"\n\nThe text of the paper has one number: at t = {PRINTED_AT}, SORLR3 is {PRINTED[problem]:g} "
-        f"percent above CCE2 for instances. Here it is {with_error(gaps['linear'])} (linear) and "
-        f"{with_error(gaps['Fourier'])} (Fourier). The printed update of the threshold never moves it from "
-        "where it starts. With linear features and the threshold held at k, the difference is "
+        "\n\n"
+        f"The text of the paper has one result: at t = {PRINTED_AT}, the instance accuracy of SORLR3 is "
+        f"{PRINTED[problem]:g} percent above CCE2. Here, the difference is {with_error(gaps['linear'])} "
+        f"(linear) and {with_error(gaps['Fourier'])} (Fourier). The printed update never changes the "
+        "threshold from its start. With linear features and the threshold fixed at k, the difference is "
         + "; ".join(f"{with_error(gap)} at k = {k}" for k, gap in held.items())
         + "."
     )
 
 
 def _starts_text(curves: Curves, problem: str) -> str:
-    """How much the starts of SORLR1 and SORLR2 matter."""
+    """Describe the influence of the starts of SORLR1 and SORLR2."""
     middle = PROBLEMS[problem].middle
 
     def change(method: str, start: str) -> str:
@@ -217,12 +220,13 @@ def _starts_text(curves: Curves, problem: str) -> str:
         return "the accuracies of {} by {} (instances) and {} (bags)".format(method, *by_level)
 
     return (
-        "\n\nStarts matter where the rule is learned, and the paper is silent on them. The free table of "
-        "SORLR1 has optima in which every instance is positive and the size of a bag gives its label, and "
-        "SORLR2 such with a labeler that hardly depends on the count. Here both start from the model without "
-        "features and from soft thresholds, and the best objective counts. With linear features, at the "
-        f"thresholds of the table below, the first start alone changes {change('SORLR1', 'null1')}, and "
-        f"{change('SORLR2', 'null2')}."
+        "\n\n"
+        "The starts are important if the rule is learned, but the paper does not describe them. The free "
+        "table of SORLR1 has optima in which all instances are positive and the bag size determines the "
+        "label. SORLR2 has similar optima, in which the labeler hardly depends on the count. Here, both "
+        "start from the model without features and from soft thresholds, and the fit with the best objective "
+        "is used. With linear features, at the thresholds of the table below, the first start alone changes "
+        f"{change('SORLR1', 'null1')}, and {change('SORLR2', 'null2')}."
     )
 
 

@@ -117,7 +117,7 @@ def test_every_cell_is_a_row_with_the_bags_that_were_right(board):
 
 
 def test_fits_that_did_not_converge_are_counted(board):
-    assert unsettled(board, 10).endswith("not converged: model A (4 of 30 fits).\n")
+    assert unsettled(board, 10).endswith("did not converge: model A (4 of 30 fits).\n")
 
 
 def test_gains_are_paired_by_bags(board):

@@ -11,5 +11,5 @@ def test_a_page_says_which_code_its_numbers_are_from():
     assert len(pages) > 20
     version = r"bagwise \d+\.\d+\.\d+(?:\.dev\d+)?, "
     written = rf"{version}code [0-9a-f]{{12}}, "
-    added = rf"Numbers of {version}commit [0-9a-f]{{7}}\."  # added to older pages
+    added = rf"Computed with {version}commit [0-9a-f]{{7}}\."  # added to older pages
     assert not [page.name for page in sorted(pages) if not re.search(f"{written}|{added}", page.read_text())]
