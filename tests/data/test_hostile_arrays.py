@@ -1,4 +1,4 @@
-"""Invalid arrays: broken sparse matrices, masked arrays, class weights that are not valid."""
+"""Invalid input: broken sparse matrices, masked arrays, invalid class weights."""
 
 import subprocess
 import sys

@@ -1,7 +1,7 @@
 """Model files of released versions, with the predictions of the models in them.
 
 ``tests/persist/files_of_0_2_0/`` has one file per estimator, rule, family and wrapper, written by bagwise
-0.2.0 and compressed by xz. ``bags.npz`` holds the instances, ``predictions.npz`` what each model predicted.
+0.2.0 and compressed by xz. ``bags.npz`` holds the instances, ``predictions.npz`` the predictions.
 To add the files of a release, check out that release, copy this module into its ``tests/persist/``, and run
 ``python -m tests.persist.stored_models tests/persist/files_of_X_Y_Z`` there.
 """
@@ -47,7 +47,7 @@ FAMILIES_OF_ENSEMBLES = [
 
 
 def draw():
-    """Draw the instances, offsets and labels of the training bags and of those to predict."""
+    """Draw instances, offsets and labels of training bags and test bags."""
     data = bagwise.make_noisy_or_bags(
         N_TRAIN + N_NEW, size=(2, 4), coef=[2.0, -2.0, 0.0], intercept=-1.0, random_state=7
     )
@@ -55,7 +55,7 @@ def draw():
 
 
 class StoredBags:
-    """The bags of a folder in each of the forms that models read: the first are for training."""
+    """Bags of a folder in every form that models read; the first ones are for training."""
 
     def __init__(self, arrays):
         self.y = arrays["y"][:N_TRAIN]
@@ -69,7 +69,7 @@ class StoredBags:
         self.indices = np.arange(len(real))[:, None]
 
     def train_and_new(self, form):
-        """Return the training bags and those to predict."""
+        """Return the training bags and the test bags."""
         if form == "kernel":
             return self.kernel
         if form == "training indices":
@@ -79,7 +79,7 @@ class StoredBags:
 
 
 def form_of(name):
-    """Return which form of the bags a model reads, by the model's name."""
+    """Return the form of bags that a model reads, by the name of the model."""
     if name in ("family-bernoulli", "family-categorical"):
         return "signs"
     if name == "family-markov":
@@ -143,7 +143,7 @@ def models(bags):
 
 
 def predictions(model, bags):
-    """Return what a model predicts by every method that it has."""
+    """Return the predictions of all methods of a model."""
     found = {}
     for method in METHODS:
         if hasattr(model, method):

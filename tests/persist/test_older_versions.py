@@ -1,4 +1,4 @@
-"""Model files of older versions load, and their models predict what they predicted then."""
+"""Model files of older versions load, and their models return the same predictions as before."""
 
 import lzma
 import re

@@ -1,4 +1,4 @@
-"""Which changes of the code make a stored cell stale, and which do not."""
+"""Changes of the code that make a stored cell stale, and changes that do not."""
 
 import shutil
 from pathlib import Path

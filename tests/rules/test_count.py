@@ -247,7 +247,7 @@ def test_twenty_thousand_instances_agree_with_the_characteristic_function(rule, 
 
 
 def test_an_improbable_label_of_a_large_bag_is_done_without_forgetting():
-    # P(at least 1,100 of 1,500 fair coins) is about 1e-75, far less than negligible counts (1e-30)
+    # P(at least 1,100 of 1,500 fair coins) is about 1e-75, so counts below 1e-30 must not be dropped.
     log_odds = np.zeros(1500)
     found = Threshold(1100).estep(log_odds, [0, 1500], [1])
     np.testing.assert_allclose(found.log_likelihood, [binom.logsf(1099, 1500, 0.5)], rtol=1e-10)

@@ -229,7 +229,7 @@ def test_importing_rules_does_not_import_numba():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="needs compiled kernels")
 def test_every_kernel_is_compiled_once_whatever_it_is_given():
     frozen = np.array([0.5, -1.0])
     frozen.flags.writeable = False
@@ -242,7 +242,7 @@ def test_every_kernel_is_compiled_once_whatever_it_is_given():
         assert len(function.signatures) == 1
 
 
-@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="needs compiled kernels")
 def test_kernels_compile_where_numba_finds_no_place_for_its_cache(monkeypatch):
     monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
 

@@ -12,7 +12,7 @@ from bagwise import scan_bags
 def client():
     """Start two worker processes for the tests of a module that do not kill them.
 
-    The scope is a module, because threads of an open client call the `random` module: hypothesis would
+    The scope is one module, because threads of an open client call the `random` module: hypothesis would
     report this as an error of other tests that run meanwhile.
     """
     with make_cluster() as cluster, distributed.Client(cluster) as found:

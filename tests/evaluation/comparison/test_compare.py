@@ -1,4 +1,4 @@
-"""Model comparison: scores as by cross_validate, no leakage, failures as rows, early input checks."""
+"""Model comparison: same scores as cross_validate, no leakage, failures as rows, early input checks."""
 
 import signal
 
@@ -114,7 +114,7 @@ def test_choosing_among_many_settings_gains_nothing_from_noise():
         search = GridSearchCV(Guess(), settings, cv=StratifiedKFold(2))
         nested.append(quiet(bags, y, {"search": search}, scoring="accuracy", cv=3)["search"].mean["accuracy"])
         peeked.append(max(np.mean(Guess(k).fit(bags, y).predict(bags) == y) for k in range(30)))
-    # Scores as of 120 coin tosses; a choice by the held-out bags leads to a higher score.
+    # Scores are as for 120 coin tosses. With a choice on the held-out bags, they would be higher.
     assert abs(np.mean(nested) - 0.5) < 2 * np.sqrt(0.25 / 120) < np.mean(peeked) - 0.5
 
 

@@ -94,7 +94,7 @@ def test_labels_of_positive_bags_are_not_seen_without_supervision_by_bags():
     model = MIMixture(supervision="negatives", n_init=2, random_state=0).fit(data.bags, data.y)
     history = model.objective_history_
     full = MIMixture(n_init=2, random_state=0).fit(data.bags, data.y)
-    assert model.log_likelihood_ > full.log_likelihood_, "unused labels cannot be wrong"
+    assert model.log_likelihood_ > full.log_likelihood_, "unused labels cannot lower the likelihood"
     assert history[-1] < history[0]
 
 

@@ -38,7 +38,7 @@ def neighbours(distances, k, but=None):
 
 
 def citation_votes(D, T, labels, n_references, n_citers, n_classes):
-    """Return the votes of references and citers for every row of D; T is the distance of training bags."""
+    """Return votes of references and citers for every row of D; T has the distances of training bags."""
     votes = np.zeros((len(D), n_classes))
     for row, distances in enumerate(D):
         for j in neighbours(distances, n_references):
@@ -196,7 +196,7 @@ def test_of_several_nearest_pairs_one_is_shown_and_not_parts_of_two():
     ("fetch", "citation", "bayesian"), [(fetch_musk1, 83, 83), (fetch_musk2, 86, 84)], ids=["musk1", "musk2"]
 )
 def test_bags_of_musk_that_are_right_when_left_out(fetch, citation, bayesian):
-    """Bayesian-kNN has the published counts, but citation-kNN has not: the paper prints 85 and 88."""
+    """Bayesian-kNN reproduces the published counts; citation-kNN does not (85 and 88 are published)."""
     data = fetch()
     D = bag_distances(data.bags)
     for model, right in ((CitationKNNClassifier, citation), (BayesianKNNClassifier, bayesian)):

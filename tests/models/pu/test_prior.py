@@ -298,7 +298,7 @@ def test_every_instance_for_itself_is_the_same_as_bags_of_one():
     model = ClassPriorEstimator(level="instance").fit(X, y)
     for estimate in (model.estimate_, model.check_):
         assert estimate.class_prior == pytest.approx(0.3, abs=0.03)
-    # Bags of three instances of one class: the same share, and an interval as of a third of the instances.
+    # With bags of three equal classes, the share is the same; intervals are as for a third of the instances.
     bags, of_bags = X.reshape(-1, 3, 2), y[::3]
     again = ClassPriorEstimator(level="instance").fit(bags, of_bags)
     assert again.class_prior_ == pytest.approx(0.3, abs=0.03)

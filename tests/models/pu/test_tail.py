@@ -106,7 +106,7 @@ def test_more_columns_than_rows_are_rotated_without_a_change():
     X, y = rng.normal(size=(30, 40)), np.arange(30) % 2
     splits = [(np.arange(10, 30), np.arange(10)), (np.arange(20), np.arange(10, 30))]
     few = out_of_fold_scores(X, y, np.ones(30), splits)
-    # Columns of zeros do not change the rotated columns.
+    # Additional columns of zeros do not change the scores.
     wide = np.hstack([X, np.zeros((30, 5))])
     np.testing.assert_allclose(out_of_fold_scores(wide, y, np.ones(30), splits), few, atol=1e-4)
 

@@ -242,7 +242,7 @@ def test_a_resumed_fit_of_many_bags_agrees(name, place, puts, large_from, tmp_pa
     path = tmp_path / "fit"
     assert_same_bits(fitted(model, data, checkpoint=path), whole)
     n = puts.n
-    # Fits with a learned rule store most values during the sample; the passes over all bags are last.
+    # Fits with a learned rule store most values while they use the sample, before the passes over all bags.
     for share in (0.2, 1.0):
         puts.cut_off(lambda: fitted(model, data, checkpoint=path), max(2, round(share * n)))
         resumed = fitted(model, data, checkpoint=path)
