@@ -162,7 +162,7 @@ def _numbers(cells: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _has_slope(cells: list[dict[str, Any]]) -> bool:
-    """Whether enough bags are called wrong for a slope of calibration."""
+    """Return whether enough bags are misclassified to report a calibration slope."""
     return np.mean([len(cell["right"]) - np.sum(cell["right"]) for cell in cells]) >= FEW_WRONG
 
 
@@ -197,7 +197,7 @@ def _best_table(name: str, found: Found) -> Table:
                 "best single (%)": f"{100 * np.mean(_accuracy(models[best])):.1f}",
                 "which": TITLES[best],
                 "difference": f"{100 * difference:+.1f} ± {100 * error:.1f}",
-                "not below by two standard errors": "yes" if difference >= -2 * error else "**no**",
+                "not worse by two standard errors": "yes" if difference >= -2 * error else "**no**",
             }
         )
     return Table(

@@ -152,7 +152,7 @@ def emdd(seed: int) -> Any:
     return EMDD(n_init=5, random_state=seed)
 
 
-# ------------------------------------------------------------------------------------ machines and boxes
+# ------------------------------------------------------------------------------------------ SVMs and APR
 
 
 @nested
@@ -185,7 +185,7 @@ def apr(seed: int) -> Any:
     return chosen(APRClassifier(), {"margin": [1.0, 2.0]}, seed)
 
 
-# ----------------------------------------------------------------------------------- kernels of whole bags
+# --------------------------------------------------------------------------------------------- bag kernels
 
 
 @nested
@@ -241,7 +241,7 @@ def miles(seed: int) -> Any:
 
 @nested
 def dd_svm(seed: int) -> Any:
-    """DD-SVM, 10 starts a class."""
+    """DD-SVM, 10 starts per class."""
     targets = PrototypeEmbedding(
         DiverseDensity(n_init=10, random_state=seed), output="distance", random_state=seed
     )
@@ -317,7 +317,7 @@ def boosting_exponential(seed: int) -> Any:
     return MIGradientBoostingClassifier("mean", loss="exponential", n_estimators=50, random_state=seed)
 
 
-# --------------------------------------------------------------------------------------------- all together
+# ------------------------------------------------------------------------------------------------- ensemble
 
 
 @nested
@@ -326,7 +326,7 @@ def ensemble(seed: int) -> Any:
     return BagEnsembleClassifier(random_state=seed)
 
 
-# --------------------------------------------------------------------------------------- the study of ranks
+# ---------------------------------------------------------------------------------------- ranks and scaling
 
 
 @nested

@@ -82,7 +82,7 @@ def tables_of(board: Board) -> list[Table]:
     groups = [dataset for dataset in board.datasets if dataset not in CLASSIC]
     tables = [_accuracy(board, classic)]
     for score, title, digits, factor in (
-        ("auc", "AUC (%): pairs of bags in one fold", 1, 100.0),
+        ("auc", "AUC (%), from pairs of bags in the same fold", 1, 100.0),
         ("log_loss", "Log loss of models with probabilities", 3, 1.0),
         ("seconds", "Processor seconds of a fit, including tuning", 2, 1.0),
     ):

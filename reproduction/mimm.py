@@ -56,7 +56,7 @@ def figure2_report(results: Mapping[str, Any], settings: Settings) -> Report:
     curve = results["curve"]
     gap = float(np.abs(np.subtract(curve["bits"], curve["measured"])).max())
     rows = [
-        {"P(+ before the label is seen)": f"{p:g}", "bits lost": f"{-np.log2(p):.3f}"}
+        {"P(+) without the label": f"{p:g}", "bits lost": f"{-np.log2(p):.3f}"}
         for p in (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
     ]
     text = (

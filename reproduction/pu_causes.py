@@ -55,7 +55,7 @@ NARROW: dict[str, tuple[type, dict[str, Any], bool]] = {
 # Rows of the table: the change, and the key of its accuracies.
 ROWS = {
     "dsdd": {
-        "penalty of the coefficients": "dsdd-penalty",
+        "penalty on the coefficients": "dsdd-penalty",
         "no intercept": "dsdd-origin",
         "both": "dsdd-both",
         "widths s": "dsdd-width",
