@@ -9,7 +9,13 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 # Folders of tests that call the kernels directly or through few layers.
-FOLDERS = ("rules", "solvers", "families", "mixture", "density", "svm", "linear_model", "trees", "distances")
+FOLDERS = (
+    "rules",
+    "solvers",
+    "families",
+    "similarity",
+    *(f"models/{name}" for name in ("mixture", "prototypes", "svm", "linear_model", "trees", "neighbors")),
+)
 
 
 def run_checked(cache, *arguments):
@@ -21,7 +27,7 @@ def run_checked(cache, *arguments):
 
 
 @pytest.mark.slow
-def test_a_kernel_that_leaves_its_array_is_seen(tmp_path):
+def test_a_kernel_that_leaves_its_array_is_reported(tmp_path):
     (tmp_path / "beyond.py").write_text(
         "import sys\n"
         "import numpy as np\n"
@@ -31,15 +37,15 @@ def test_a_kernel_that_leaves_its_array_is_seen(tmp_path):
         "    return x[len(x)]\n"
         "beyond(np.ones(3))\n"
     )
-    found = run_checked(tmp_path, tmp_path / "beyond.py")
-    assert found.returncode == 1 and "IndexError: index is out of bounds" in found.stderr
+    done = run_checked(tmp_path, tmp_path / "beyond.py")
+    assert done.returncode == 1 and "IndexError: index is out of bounds" in done.stderr
 
 
 @pytest.mark.study
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_no_kernel_leaves_its_arrays(folder, tmp_path):
-    found = run_checked(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"tests/{folder}")
+    done = run_checked(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"tests/{folder}")
     # Status 1 is allowed: sums have another order here, so tests close to their tolerance can fail.
     # Collection errors have another status, and crashes a negative one.
-    assert found.returncode in (0, 1), found.stdout[-5000:]
-    assert "IndexError" not in found.stdout, found.stdout[-5000:]
+    assert done.returncode in (0, 1), done.stdout[-5000:]
+    assert "IndexError" not in done.stdout, done.stdout[-5000:]
