@@ -1,4 +1,4 @@
-"""Ctrl-C during a fit: it ends after its present step, keeps what was reached, and ends what is around it."""
+"""Ctrl-C during a fit: it stops after the current step, keeps its result, and stops surrounding searches."""
 
 import os
 import signal
@@ -46,7 +46,7 @@ from bagwise._core.interrupt import interruptible
 from bagwise.rules import Or
 from bagwise.solvers import Control
 
-# Far more starts or iterations than a test has time for, and a tolerance that is not reached.
+# Too many starts or iterations to finish, and a tolerance that is not reached.
 ENDLESS = {"n_init": 10**3, "tol": 1e-12, "random_state": 0}
 FITS = {
     "mixture": MIMixture(n_init=5, max_iter=10**6, tol=1e-15, random_state=0),
@@ -76,7 +76,7 @@ FITS = {
 }
 if find_spec("torch") is None:
     del FITS["attention"]
-# These look at the flag once or twice in their whole fit.
+# These fits check the stop flag only once or twice.
 QUICK = {
     "set kernel": SetKernelSVC(tol=1e-12),
     "PU-SKC, double hinge": PUSetKernelClassifier(class_prior=0.5, alpha=1e-9, tol=1e-12),
@@ -90,20 +90,20 @@ def data():
 
 @pytest.fixture(autouse=True)
 def keyboard():
-    """The usual handler of interrupts; a process started in the background ignores them."""
+    """Install Python's default handler of SIGINT; processes that run in the background ignore SIGINT."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     assert signal.signal(signal.SIGINT, before) is signal.default_int_handler
 
 
 def press_at_look(monkeypatch, number):
-    """Press Ctrl-C when a solver looks at its flag for the time `number`; gives the list of looks."""
+    """Send SIGINT at the `number`-th check of the stop flag; return the list of the checks' threads."""
     looks = []
 
     def is_stopped(control):
         looks.append(threading.current_thread())
         if len(looks) == number:
-            os.kill(os.getpid(), signal.SIGINT)  # meets the main thread, whoever calls
+            os.kill(os.getpid(), signal.SIGINT)  # Python handles it in the main thread
         return control.stop.is_set()
 
     monkeypatch.setattr(Control, "is_stopped", property(is_stopped))
@@ -127,7 +127,7 @@ def test_a_fit_ends_after_its_step_with_what_was_reached(name, number, data, mon
     with pytest.raises(KeyboardInterrupt):
         model.fit(data.bags, data.y)
     monkeypatch.undo()
-    assert len(looks) < number + 6, "it went on"
+    assert len(looks) < number + 6, "the fit continued"
     check_what_was_reached(model, data)
 
 
@@ -138,11 +138,11 @@ def test_a_search_among_many_rules_ends_where_it_is(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         model.fit(data.bags, data.y)
     monkeypatch.undo()
-    assert len(looks) < 7, "it went on"
+    assert len(looks) < 7, "the search continued"
     check_what_was_reached(model, data)
 
 
-# ---------------------------------------------------------------------- what is around a fit
+# ---------------------------------------------------------------------- surrounding searches and estimators
 
 
 MIXTURE = FITS["mixture"]
@@ -166,14 +166,14 @@ AROUND = {
     "GridSearchCV": lambda data: GridSearchCV(MIXTURE, {"n_init": [3, 5]}, error_score=0).fit(
         data.bags, data.y
     ),
-    "one against one": one_vs_one,
-    "a model for every label": many_labels,
-    "many classes": many_classes,
+    "one-vs-one": one_vs_one,
+    "one model per label": many_labels,
+    "several classes": many_classes,
     "MILR, path": lambda data: milr_path(data.bags, data.y),
-    "MILR, features chosen": lambda data: forward_selection(data.bags, data.y),
-    "MILR, penalty chosen": lambda data: MILogisticRegressionCV(cv=3).fit(data.bags, data.y),
-    "PU-SKC, penalty chosen": lambda data: PUSetKernelClassifierCV(class_prior=0.5).fit(data.bags, data.y),
-    "DSDD, penalty chosen": lambda data: DSDDClassifierCV(random_state=0).fit(data.bags, data.y),
+    "MILR, forward selection": lambda data: forward_selection(data.bags, data.y),
+    "MILR, penalty search": lambda data: MILogisticRegressionCV(cv=3).fit(data.bags, data.y),
+    "PU-SKC, penalty search": lambda data: PUSetKernelClassifierCV(class_prior=0.5).fit(data.bags, data.y),
+    "DSDD, penalty search": lambda data: DSDDClassifierCV(random_state=0).fit(data.bags, data.y),
 }
 
 
@@ -183,15 +183,15 @@ def test_what_is_around_a_fit_ends_with_it(name, number, data, monkeypatch):
     looks = press_at_look(monkeypatch, number)
     with pytest.raises(KeyboardInterrupt):
         AROUND[name](data)
-    assert len(looks) < number + 6, "it went on"
+    assert len(looks) < number + 6, "the surrounding call continued"
 
 
 class Sleeper(LogisticRegression):
-    """A classifier of instances that watches no flag of ours."""
+    """An instance-level classifier of another library, which does not check the stop flag."""
 
     def fit(self, X, y, sample_weight=None):
         signal.raise_signal(signal.SIGINT)
-        pytest.fail("it went on")
+        pytest.fail("the fit continued")
 
 
 def test_code_of_others_inside_a_fit_ends_at_once(data):
@@ -201,7 +201,7 @@ def test_code_of_others_inside_a_fit_ends_at_once(data):
 
 
 def test_a_prediction_in_a_search_is_never_taken_for_a_failed_one(data, monkeypatch):
-    """scikit-learn counts any error of a prediction as a bad score, and goes on."""
+    """scikit-learn would treat other errors in predictions as bad scores, and continue the search."""
 
     def broken(rule, *arguments):
         with suppress(KeyboardInterrupt):

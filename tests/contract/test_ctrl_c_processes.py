@@ -1,7 +1,7 @@
-"""Ctrl-C as it comes: SIGINT from another process, in fits, searches and the program.
+"""Ctrl-C as a SIGINT from another process, during fits, searches and commands.
 
-Nothing depends on how fast the machine is: the process that is to be interrupted says when it is in the midst
-of a step, and waits there for the signal.
+The tests do not depend on timing: the child process prints a line when it is within a step, and waits for the
+signal.
 """
 
 import os
@@ -29,7 +29,7 @@ from bagwise.solvers import Control
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored if tests run in the background
 data = make_mixture_bags(60, separation=0.5, random_state=0)
 """
-# A solver that looks at its flag for the 20th time says so, and goes on when the flag is set.
+# At the 20th check of the stop flag, the solver prints a line, and waits until the flag is set.
 WAIT_IN_A_STEP = """
 n_looks = 0
 
@@ -64,9 +64,9 @@ def start(code, *, waits=True, **options):
 
 
 def interrupt(process, line="in a step\n"):
-    """Send SIGINT to a process when it has said where it is."""
-    if line not in process.stdout:  # reads until it comes
-        pytest.fail(f"it ended: {end(process)}")
+    """Send SIGINT to a process after it has printed this line."""
+    if line not in process.stdout:  # reads until the line appears
+        pytest.fail(f"the process ended: {end(process)}")
     process.send_signal(signal.SIGINT)
 
 
@@ -105,7 +105,7 @@ def test_a_search_ends_with_the_fit_inside_it(search):
         from sklearn.model_selection import GridSearchCV, cross_val_score
         model, grid = MIMixture(n_init=5, tol=1e-15, random_state=0), {{"n_init": [4, 5]}}
         {search}
-        print("it went on")
+        print("the search continued")
         """
     )
     interrupt(process)
@@ -138,9 +138,9 @@ def test_the_second_interrupt_does_not_wait_for_a_step():
     assert out == "" and err.endswith("KeyboardInterrupt\n")
 
 
-@pytest.mark.study  # how long joblib takes to end its processes is its own affair
+@pytest.mark.study  # joblib can take long to end its processes
 def test_pairs_in_other_processes_end_with_the_main_one():
-    """The signal meets the main process alone, as that of a program and not of a terminal does."""
+    """Only the main process receives the signal, as if another program, not a terminal, sent it."""
     process = start(
         """
         from bagwise.models.wrappers.multiclass import OneVsOneBagClassifier
@@ -155,7 +155,7 @@ def test_pairs_in_other_processes_end_with_the_main_one():
         start_new_session=True,
     )
     try:
-        assert "in a step\n" in process.stdout, end(process)  # of the other process
+        assert "in a step\n" in process.stdout, end(process)  # printed by the child process
         interrupt(process)
         _, err = end(process)
         assert "KeyboardInterrupt" in err and process.returncode != 0
@@ -163,9 +163,9 @@ def test_pairs_in_other_processes_end_with_the_main_one():
         while time.monotonic() < until:
             os.killpg(process.pid, 0)
             time.sleep(0.1)
-        pytest.fail("other processes go on")
+        pytest.fail("child processes are still running")
     except ProcessLookupError:
-        pass  # none of the group is left
+        pass  # all processes of the group have ended
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -184,9 +184,9 @@ def test_the_program_ends_with_status_130(module, arguments, tmp_path):
     assert not list(tmp_path.rglob("*.part"))
 
 
-@pytest.mark.study  # by chance
+@pytest.mark.study  # the interrupts come at random times
 def test_interrupts_at_any_time_are_never_another_error():
-    """An exception that strikes inside a kernel comes out as a SystemError, one time in three."""
+    """Without protection, one in three exceptions raised inside a kernel becomes a SystemError."""
     process = start(
         """
         data = make_mixture_bags(2000, separation=0.3, random_state=0)
@@ -197,7 +197,7 @@ def test_interrupts_at_any_time_are_never_another_error():
             model.fit(data.bags, data.y)
             model.predict(data.bags)
 
-        run()  # so that all kernels are loaded: LLVM, which does that, does not stand interrupts
+        run()  # loads all kernels; interrupts while LLVM loads kernels are not supported
         for method in (run, lambda: model.predict(data.bags)):
             for _ in range(100):
                 timer = threading.Timer(rng.uniform(0, 0.03), os.kill, (os.getpid(), signal.SIGINT))

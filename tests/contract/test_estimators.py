@@ -1,4 +1,4 @@
-"""Every public estimator, found automatically: scikit-learn's checks and our bag checks."""
+"""scikit-learn's checks and our bag checks for all public estimators, which are discovered automatically."""
 
 import logging
 import pickle
@@ -98,7 +98,7 @@ def test_a_misspelt_expected_failure_is_refused():
 
 def test_an_expected_failure_must_fail():
     class Modest(BagStatistics):
-        _expected_failed_checks = {"bag_order_is_irrelevant": "it was so once"}
+        _expected_failed_checks = {"bag_order_is_irrelevant": "the check failed in an earlier version"}
 
     with pytest.raises(
         AssertionError, match=r"passes the bag check 'bag_order_is_irrelevant'.*remove the name"
@@ -108,7 +108,7 @@ def test_an_expected_failure_must_fail():
 
 def test_an_expected_failure_is_forgiven():
     class Local(BagStatistics):
-        """Cannot be pickled, for it is defined in a function."""
+        """Cannot be pickled, because it is defined in a function."""
 
     with pytest.raises((AttributeError, pickle.PicklingError)) as caught:
         check_bag_estimator(Local())

@@ -1,4 +1,4 @@
-"""Where people go wrong: a warning or a sentence that says what to do instead."""
+"""Common mistakes: warnings and errors that state what to do instead."""
 
 import pickle
 import warnings
@@ -45,7 +45,7 @@ def messages(action, category=Warning) -> list[str]:
     return [str(w.message) for w in caught if issubclass(w.category, category)]
 
 
-# ------------------------------------------------------------ text labels, once a search
+# ------------------------------------------------------------ text labels: one warning per search
 
 SEARCHES = {
     "cross-validation": lambda: cross_val_score(plain(), DATA.bags, TEXT, cv=5),
@@ -58,7 +58,7 @@ SEARCHES = {
 
 @pytest.mark.parametrize("name", SEARCHES)
 def test_a_search_says_once_which_class_is_the_positive_one(name):
-    for _ in range(2):  # and the next one says it again
+    for _ in range(2):  # the next search warns again
         assert len(messages(SEARCHES[name], PositiveClassWarning)) == 1
 
 
@@ -70,7 +70,7 @@ def test_every_fit_of_a_loop_says_it():
     assert len(messages(loop, PositiveClassWarning)) == 3
 
 
-# ------------------------------------------------------------ a matrix for a bag
+# ------------------------------------------------------------ a matrix instead of a bag
 
 SLIDE = np.random.default_rng(0).normal(size=(400, 3))
 
@@ -115,7 +115,7 @@ def test_whoever_means_bags_of_one_is_left_alone():
         assert messages(action) == []
 
 
-# ------------------------------------------------------------ sentences
+# ------------------------------------------------------------ error messages
 
 
 @pytest.mark.parametrize("model", [plain(), MissSVC()])

@@ -1,4 +1,4 @@
-"""Weights, labels and categories of which no model can make sense: one sentence, not NaN."""
+"""Weights, labels and categories that no model supports lead to one clear error, not to NaN."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What y may be is decided by rules and estimators: all that lies between takes a rule of numbers too."""
+"""Only rules and estimators interpret y: problems and solvers also work with a rule for continuous y."""
 
 from itertools import pairwise, product
 
@@ -21,10 +21,10 @@ from bagwise.solvers.smooth import minimize_smooth
 
 
 class NoisyCount(Rule):
-    """y is the number of positive instances plus standard normal noise; all labelings are summed up."""
+    """y is the number of positive instances plus standard normal noise; computed by enumeration."""
 
     def labelings(self, log_odds, offsets, y):
-        """For every bag its rows, all labelings, and the logarithm of their probability together with y."""
+        """Yield for every bag its rows, all labelings, and their joint log-probabilities with y."""
         for i, (a, b) in enumerate(pairwise(offsets)):
             z = np.array(list(product([0, 1], repeat=b - a)))
             log_p = -np.logaddexp(0, np.where(z, -log_odds[a:b], log_odds[a:b])).sum(axis=1)

@@ -1,4 +1,4 @@
-"""The order of bags changes convex fits by rounding alone."""
+"""The order of bags changes convex fits only by rounding errors."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from bagwise import (
 DATA = make_noisy_or_bags(48, size=(2, 6), coef=[2.0, -2.0, 0.0, 1.0], intercept=-1.5, random_state=7)
 SINGLE = make_noisy_or_bags(80, size=1, coef=[2.0, -2.0, 0.0, 1.0], random_state=7)
 
-# Of the default tolerance, a solver's end says less than rounding does.
+# With default tolerances, the solutions would differ by more than rounding errors.
 OF_BAGS = [
     SetKernelSVC(),
     MILESClassifier(),

@@ -1,4 +1,4 @@
-"""Every estimator and bags in files, or large ones: predictions by blocks, and who learns from a scan."""
+"""All estimators on scans and large bags: predictions by blocks, and fits on a scan."""
 
 import numpy as np
 import pytest
@@ -55,7 +55,7 @@ OF_INSTANCES = ("predict_instances", "predict_proba_instances", "decision_functi
 
 @pytest.fixture
 def everything_is_large(monkeypatch, large_from):
-    """Treat a few bags as if they did not fit: blocks of 13 instances, and nothing is held."""
+    """Treat a few bags as larger than memory: blocks of 13 instances, and no instances kept in memory."""
     large_from(0)
     for module in (layout_module, memory_module, parquet_long, parquet_bags):
         monkeypatch.setattr(module, "block_rows", lambda _: 13)
@@ -115,7 +115,7 @@ def test_every_estimator_learns_from_a_scan_or_says_that_it_cannot(estimator, tm
 
 
 class Nearest(ScoreClassifier):
-    """The smallest model that learns from blocks: the nearer of two class means, over the bag."""
+    """A minimal model that is fitted on blocks: compares the summed distances to two class means."""
 
     _streams = True
 
@@ -239,7 +239,7 @@ def test_kernels_of_bags_in_files_are_those_of_memory(kernel, tmp_path, request)
     whole, picked, both = kernel(bags), kernel(bags[order]), kernel(bags[order], bags)
     request.getfixturevalue("everything_is_large")
     scan = scan_bags(save_parquet(tmp_path / "a.parquet", bags, y, layout="long"))
-    np.testing.assert_array_equal(kernel(scan), kernel(bags))  # cut alike: the same bits
+    np.testing.assert_array_equal(kernel(scan), kernel(bags))  # the same blocks, so the same bits
     np.testing.assert_array_equal(kernel(bags[order], scan), kernel(bags[order], bags))
     for found, expected in (
         (kernel(scan), whole),
@@ -268,7 +268,7 @@ def test_a_transformer_of_instances_is_applied_as_they_are_read(scan_and_bags):
     np.testing.assert_array_equal(model.predict(ours), model.predict(theirs))
 
 
-# ---------------------------------------------------------------------- estimators of others, block by block
+# ---------------------------------------------------------------------- third-party estimators on blocks
 
 
 @pytest.fixture
@@ -293,7 +293,7 @@ def test_a_classifier_with_partial_fit_learns_from_a_scan(many):
     other = clone(model).set_params(random_state=1).fit(scan, y)
     assert (other.estimator_.coef_ != ours.estimator_.coef_).any()
     assert clone(model).set_params(max_passes=2).fit(scan, y, np.arange(300) % 3).n_passes_ == 2
-    by_class = np.argsort(y, kind="stable")  # the first blocks know one class only
+    by_class = np.argsort(y, kind="stable")  # the first blocks have only one class
     assert clone(model).fit(scan[by_class], y[by_class]).score(scan, y) > 0.6
 
 
@@ -308,7 +308,7 @@ def test_a_classifier_without_partial_fit_says_who_learns_from_a_scan(many):
 
 
 class UnweightedMLP(MLPClassifier):
-    """A classifier whose `partial_fit` takes no weights."""
+    """A classifier whose `partial_fit` accepts no weights."""
 
     def partial_fit(self, X, y, classes=None):
         return super().partial_fit(X, y, classes)
@@ -366,7 +366,7 @@ def test_values_may_be_missing_where_a_transformer_fills_them_in(everything_is_l
     with pytest.raises(ValueError, match="X contains NaN: bag 0, instance 0, feature 1"):
         model.predict(scan)
     monkeypatch.undo()
-    np.testing.assert_array_equal(model.predict(ours), model.predict(theirs))  # held in memory
+    np.testing.assert_array_equal(model.predict(ours), model.predict(theirs))  # small: loaded into memory
     with pytest.raises(ValueError, match="X contains NaN"):
         model.predict(unfilled)
 
@@ -377,7 +377,7 @@ def test_embeddings_learn_from_a_scan(many, monkeypatch):
     np.testing.assert_allclose(
         model.fit(scan, y).predict_proba(scan), clone(model).fit(bags, y).predict_proba(bags), rtol=1e-9
     )
-    ours, theirs = (ClusterEmbedding(5, random_state=0).fit(X) for X in (scan, bags))  # a sample of all
+    ours, theirs = (ClusterEmbedding(5, random_state=0).fit(X) for X in (scan, bags))  # all instances fit
     np.testing.assert_array_equal(ours.transform(scan), theirs.transform(bags))
     monkeypatch.setattr("bagwise.models.embedding.instances.SAMPLE_VALUES", 4 * 200)
     few, again = (ClusterEmbedding(5, random_state=0).fit(X) for X in (scan, bags))

@@ -1,4 +1,4 @@
-"""The tools of scikit-learn that must take bags untouched, each on a small problem."""
+"""scikit-learn's tools accept bags; each is tested on a small problem."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A tie is positive, at every level and for several labels; that every estimator holds it is a bag check."""
+"""Ties are positive, for bags, instances and several labels; a bag check tests this for every estimator."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ DATA = make_noisy_or_bags(40, random_state=0)
 
 
 def say_nothing(model):
-    """Make every instance's log-odds zero."""
+    """Set the log-odds of every instance to zero."""
     model.coef_ = np.zeros_like(model.coef_)
     model.intercept_ = np.zeros_like(model.intercept_)
     return model
@@ -42,7 +42,7 @@ def test_several_labels_each_with_a_tie():
         X = np.array(DATA.bags.instances[:3])[:, None]
         if isinstance(model, MultiLabelBagClassifier):
             assert (model.predict(X) == 1).all() and (model.predict_instances(X) == 1).all()
-        else:  # an instance is of one class: where all three are equal, of the first label
+        else:  # an instance has exactly one class: the first label if all three are tied
             np.testing.assert_array_equal(model.predict_instances(X), [[1, 0]] * 3)
 
 

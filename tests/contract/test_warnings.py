@@ -1,4 +1,4 @@
-"""A warning names the line of the user, however deep the fit that gives it."""
+"""Warnings refer to the line of the user's code, also if the fit is nested."""
 
 import io
 import linecache
@@ -34,7 +34,7 @@ TEXT = np.where(DATA.y == 1, "yes", "no")
 
 
 def places(category, action) -> set[str]:
-    """Where warnings of a category point to while something is done: the text of these lines."""
+    """Return the source lines that warnings of a category refer to while `action` runs."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         action()
@@ -54,7 +54,7 @@ def scaled(model):
 FITS = {
     "a fit": lambda y: short().fit(DATA.bags, y),
     "a mixture": lambda y: MIMixture(max_iter=1, random_state=0).fit(DATA.bags, y),
-    "a machine": lambda y: MISVC(C=100.0, max_iter=1, tol=1e-12).fit(DATA.bags, y),
+    "an SVM": lambda y: MISVC(C=100.0, max_iter=1, tol=1e-12).fit(DATA.bags, y),
     "a pipeline": lambda y: scaled(short()).fit(DATA.bags, y),
     "a pipeline in a pipeline": lambda y: make_pipeline("passthrough", scaled(short())).fit(DATA.bags, y),
     "a search": lambda y: GridSearchCV(scaled(short()), {}, cv=2).fit(DATA.bags, y),
@@ -76,8 +76,8 @@ def test_the_choice_of_the_positive_class_is_reported_at_the_line_that_asked_for
 
 
 NESTED = {
-    "pairs of classes": lambda: OneVsOneBagClassifier(short()).fit(DATA.bags, np.arange(40) % 3),
-    "one against the rest": lambda: OneVsRestClassifier(short()).fit(DATA.bags, np.arange(40) % 3),
+    "one-vs-one": lambda: OneVsOneBagClassifier(short()).fit(DATA.bags, np.arange(40) % 3),
+    "one-vs-rest": lambda: OneVsRestClassifier(short()).fit(DATA.bags, np.arange(40) % 3),
     "labels": lambda: MultiLabelBagClassifier(short()).fit(DATA.bags, np.eye(2, dtype=int)[DATA.y]),
     "folds": lambda: MILogisticRegressionCV(max_iter=1, cv=2, random_state=0).fit(DATA.bags, DATA.y),
 }

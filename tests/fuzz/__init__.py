@@ -1,16 +1,17 @@
-"""A campaign of hostile cases: finite input gives finite answers or one sentence, and no file does harm.
+"""Fuzz tests: finite input leads to finite results or one clear error, and damaged files are detected.
 
-``python -m tests.fuzz --kind KIND --seed SEED`` runs one case, which its kind and its seed settle; `--cases`
-and `--seconds` go on from there (``make fuzz``). A kind is a module here with a function ``run(seed)``:
+``python -m tests.fuzz --kind KIND --seed SEED`` runs one case, which the kind and the seed determine.
+`--cases` and `--seconds` run more cases from this seed on (``make fuzz``). A kind is a module of this package
+with a function ``run(seed)``:
 
 =============  ==================================================================================
-`estimators`   every public estimator, drawn parameters, containers, labels and weights
-`rules`        every public rule at hostile log-odds
+`estimators`   every public estimator with random parameters, containers, labels and weights
+`rules`        every public rule at extreme log-odds
 `kernels`      every public kernel of bags and instances
-`formats`      bags of every shape through every format and back
-`damage`       damaged files of every format, of models and of indexes
-`commands`     every command of the program, with hostile arguments
+`formats`      unusual bags, written and read in every format
+`damage`       damaged data files of every format, model files and indexes of scans
+`commands`     every command of the command line, with unusual arguments
 =============  ==================================================================================
 
-Estimators, rules, formats and commands are found, not listed: a new one is in the next run.
+Estimators, rules, formats and commands are discovered automatically, so the next run includes new ones.
 """

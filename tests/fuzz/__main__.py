@@ -1,4 +1,4 @@
-"""The command line of the campaign: one case, many, or as many as time allows."""
+"""Command line of the fuzz tests: runs one case, several cases, or cases for a given time."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from tests.fuzz.driver import SHARES, campaign, long_run
 
 
 def main() -> int:
-    """Play cases, tell of failures as they come, and count at the end; the status is 1 if there are any."""
+    """Run cases, print failures immediately and counts at the end; return 1 if a case failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("--kind", choices=list(SHARES), help="what to try; all in turn by default")
-    parser.add_argument("--seed", type=int, default=0, help="the first case")
-    parser.add_argument("--cases", type=int, default=1, help="how many cases of the kind")
-    parser.add_argument("--seconds", type=float, help="all kinds, for so long")
-    parser.add_argument("--jobs", type=int, default=2, help="children at a time")
-    parser.add_argument("--only", help="the estimator, rule, kernel, format or command to try")
-    parser.add_argument("--verbose", action="store_true", help="tell what became of every case")
+    parser.add_argument("--kind", choices=list(SHARES), help="kind of cases; default: all kinds")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first case")
+    parser.add_argument("--cases", type=int, default=1, help="number of cases per kind")
+    parser.add_argument("--seconds", type=float, help="run cases of all kinds for this many seconds")
+    parser.add_argument("--jobs", type=int, default=2, help="number of parallel processes")
+    parser.add_argument("--only", help="test only this estimator, rule, kernel, format or command")
+    parser.add_argument("--verbose", action="store_true", help="print the outcome of every case")
     arguments = parser.parse_args()
     if arguments.seconds is not None:
         tallies = long_run(arguments.seed, arguments.seconds, arguments.jobs, _show_part)
@@ -52,7 +52,7 @@ def _show_all(kind: str, event: dict) -> None:
 
 def _show_failures(kind: str, event: dict) -> None:
     if event["outcome"] == "failed":
-        _line(f"{event['told']}\n  again: python -m tests.fuzz --kind {kind} --seed {event['seed']}\n")
+        _line(f"{event['told']}\n  repeat: python -m tests.fuzz --kind {kind} --seed {event['seed']}\n")
 
 
 if __name__ == "__main__":

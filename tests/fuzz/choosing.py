@@ -1,4 +1,4 @@
-"""Which subject a seed is about: a choice that a new subject changes for its own cases only."""
+"""Choose the tested object of a seed; a new object changes only the cases that are assigned to it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 
 
 def chosen(seed: int, names: list[str]) -> str:
-    """Give the name that wins for this seed. If a name is added, every other case stays what it was."""
+    """Return the name with the largest hash for this seed; adding a name changes no other assignments."""
     return max(names, key=lambda name: (zlib.crc32(f"{seed}:{name}".encode()), name))
 
 
 def generator(kind: str, seed: int) -> np.random.Generator:
-    """Make the random numbers of one case."""
+    """Return the random generator of one case."""
     return np.random.default_rng([zlib.crc32(kind.encode()), seed])

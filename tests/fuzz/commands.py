@@ -1,4 +1,4 @@
-"""Every command of the program with hostile arguments: an exit status and a sentence, never a traceback."""
+"""Every command with unusual arguments: a valid exit status and a one-sentence error, never a traceback."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from bagwise.cli.models import MODELS
 from bagwise.cli.parser import COMMANDS
 from bagwise.io.files import FORMATS
 
-# Not drawn, or not with everything, each for a reason.
-EXEMPT = {"demo": "takes seconds, no arguments, and its own data"}
-# Options that are always given: without, a comparison takes all families of models, and minutes.
+# Commands that are not tested, with the reason.
+EXEMPT = {"demo": "takes seconds, has no arguments, and uses included data"}
+# Options that are always passed: without `models`, a comparison fits all model families, which takes minutes.
 _ALWAYS = {"compare": {"models"}}
 _NUMBERS = ("0", "1", "3", "-1", "0.5", "1e300", "nan", "x", "")
 _WORDS = (
@@ -41,12 +41,12 @@ _WORDS = (
 
 
 def subjects() -> list[str]:
-    """All commands, by name."""
+    """Return the names of all tested commands."""
     return [command.name for command in COMMANDS if command.name not in EXEMPT]
 
 
 def run(seed: int, only: str | None = None) -> str:
-    """Give one command one line of arguments."""
+    """Run one command with random arguments."""
     name = only or chosen(seed, subjects())
     rng = generator("commands", seed)
     with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
@@ -63,7 +63,7 @@ def run(seed: int, only: str | None = None) -> str:
         require(status in (0, 1, 2), story)
         require("Traceback" not in said and "Traceback" not in out.getvalue(), story)
         if status == 2:
-            require(len(said.split()) >= 3, f"no sentence: {story}")
+            require(len(said.split()) >= 3, f"no error message: {story}")
             if "usage:" not in said:
                 require(len(said.strip().splitlines()) == 1, f"more than one line: {story}")
             raise Refused(story)
@@ -101,7 +101,7 @@ def _arguments(name: str, folder: Path, rng) -> list[str]:
 def _value(action, folder: Path, rng) -> str:
     if action.choices is not None and rng.random() < 0.9:
         return str(sorted(action.choices, key=str)[rng.integers(len(action.choices))])
-    if action.dest == "jobs":  # processes take seconds to start
+    if action.dest == "jobs":  # starting processes takes seconds
         return str(rng.choice(["0", "1", "x", "1.5"]))
     if action.type in (int, float):
         return str(rng.choice(_NUMBERS))
@@ -120,7 +120,7 @@ def _value(action, folder: Path, rng) -> str:
 
 
 def _file(action, folder: Path, rng) -> Path:
-    """A file to read: whole, hostile, damaged, of the wrong kind, or absent."""
+    """Return the path of a file to read: intact, unusual, damaged, of the wrong kind, or missing."""
     how = rng.integers(6)
     if how == 0:
         return folder / "absent.npz"

@@ -1,4 +1,4 @@
-"""All that a fitted model says, and whether it can all be true."""
+"""Collect the predictions of a fitted model, and check that they are consistent."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ METHODS = (
     "decision_function_instances",
     "score_samples",
 )
-# What need not be finite, each for a reason.
+# Results that may be infinite, with the reason.
 MAY_BE_INFINITE = {
     (
         "OnInstances",
         "transform",
-    ): "says what scikit-learn's transformer says; the next step refuses it by place",
-    ("CitationKNNClassifier", "radii_"): "among fewer bags than citers none is too far to cite",
+    ): "returns the result of scikit-learn's transformer; the next step refuses infinity and names its index",
+    ("CitationKNNClassifier", "radii_"): "with fewer bags than citers, every bag cites",
 }
 
 
 def everything(model, bags, y) -> dict[str, np.ndarray]:
-    """All that a model says of bags."""
+    """Return all predictions of a model for bags, by method."""
     said = {name: getattr(model, name)(bags) for name in METHODS if hasattr(model, name)}
     if y is not None and hasattr(model, "posterior_instances"):
         said["posterior_instances"] = model.posterior_instances(bags, y)
@@ -37,13 +37,13 @@ def everything(model, bags, y) -> dict[str, np.ndarray]:
 
 
 def _as_array(value) -> np.ndarray:
-    """An array of what a method gave: of bags, their instances."""
+    """Convert a prediction to a dense array; `Bags` become their instances."""
     value = value.instances if isinstance(value, Bags) else value
     return value.toarray() if sp.issparse(value) else np.asarray(value)
 
 
 def look_at_fit(model) -> None:
-    """What a fit leaves behind: finite numbers, and an objective that fell."""
+    """Check that fitted attributes are finite, and that the objective never rises."""
     for name, value in vars(model).items():
         is_fitted = name.endswith("_") and not name.startswith("_")
         if is_fitted and (type(model).__name__, name) not in MAY_BE_INFINITE:
@@ -55,13 +55,14 @@ def look_at_fit(model) -> None:
             (rises <= 0).all(), f"objective_history_ rises by {np.diff(history).max():.3g}: {history[:8]}"
         )
     if len(history) and hasattr(model, "objective_"):
-        require_close(history[-1], model.objective_, 1e-9, "objective_ and the end of its history")
+        require_close(history[-1], model.objective_, 1e-9, "objective_ and the last value of its history")
 
 
 def look_at_words(model, said: dict[str, np.ndarray], kind: str) -> None:
-    """Finite numbers, probabilities that are some, and labels that follow from scores.
+    """Check that predictions are finite, probabilities are valid, and labels agree with scores.
 
-    `kind` says what was learned: "classes", "numbers", a "matrix" of labels, or "none".
+    `kind` is the type of the target: `"classes"`, `"numbers"` (continuous), `"matrix"` (several labels) or
+    `"none"`.
     """
     for name, value in said.items():
         if (type(model).__name__, name) in MAY_BE_INFINITE:
@@ -70,7 +71,7 @@ def look_at_words(model, said: dict[str, np.ndarray], kind: str) -> None:
             value = value[~np.isinf(value)]
         require_finite(value, name)
         if "proba" in name or "posterior" in name:
-            require(((value >= 0) & (value <= 1 + 1e-12)).all(), f"{name} leaves [0, 1]")
+            require(((value >= 0) & (value <= 1 + 1e-12)).all(), f"{name} is outside [0, 1]")
     for level in ("", "_instances"):
         label, score = said.get("predict" + level), said.get("decision_function" + level)
         proba = said.get("predict_proba" + level)
@@ -79,24 +80,22 @@ def look_at_words(model, said: dict[str, np.ndarray], kind: str) -> None:
         if kind == "matrix":
             _several_labels(label, proba, level)
             continue
-        # What a row of several labels lacks is the background.
+        # With several labels, the remaining probability of a row belongs to the background.
         if proba is not None and not hasattr(model, "background"):
-            require_close(
-                proba.sum(axis=1), np.ones(len(proba)), 1e-6, f"predict_proba{level} adds up to one"
-            )
-        if hasattr(model, "background"):  # an instance of none of the classes is called None
+            require_close(proba.sum(axis=1), np.ones(len(proba)), 1e-6, f"row sums of predict_proba{level}")
+        if hasattr(model, "background"):  # background instances have the label None
             shown = np.array([value is not None for value in label], dtype=bool)
             label, score, proba = (part if part is None else part[shown] for part in (label, score, proba))
         classes = np.asarray(model.classes_)
-        if len(classes) > 1:  # not one that learned from positive bags alone
+        if len(classes) > 1:  # a model of positive bags alone has one class
             require(
-                np.isin(label, classes).all(), f"predict{level} gives {label[:3]!r}, which are no classes"
+                np.isin(label, classes).all(), f"predict{level} returns {label[:3]!r}, which are not classes"
             )
             (_two_classes if len(classes) == 2 else _many_classes)(model, label, score, proba, level)
 
 
 def _forbids(model) -> bool:
-    """Whether the rule leaves some bags one label only, such as a threshold above their size."""
+    """Return whether the rule can make a label impossible, as a threshold above the size of a bag does."""
     rule = getattr(model, "rule_", None)
     forbids = isinstance(rule, (Threshold, CountTable)) and not getattr(rule, "learned", ())
     return forbids or any(_forbids(part) for part in getattr(model, "estimators_", ()))
@@ -105,7 +104,7 @@ def _forbids(model) -> bool:
 def _several_labels(label, proba, level: str) -> None:
     if proba is None or proba.shape != label.shape:
         return
-    if level and (label.sum(axis=1) <= 1).all():  # perhaps classes that exclude each other, the best of them
+    if level and (label.sum(axis=1) <= 1).all():  # one class per instance at most: it must be the best
         shown = label.any(axis=1)
         best = proba.max(axis=1) - (proba * label).sum(axis=1)
         require((best[shown] <= 1e-9).all(), "predict_instances is not the most probable label")
@@ -125,10 +124,10 @@ def _two_classes(model, label, score, proba, level: str) -> None:
     positive = label == model.classes_[1]
     calibrated = bool(
         getattr(model, "calibrate", False)
-    )  # the two then need not agree, and the score decides
+    )  # probabilities and scores may then disagree, and the score determines the label
     if proba is not None and not (calibrated and score is not None):
         expected = (proba[:, 1] >= proba[:, 0]) | (proba[:, 1] >= 0.5)
-        # Next to zero a probability may round to a half where the score does not.
+        # For a score near zero, the probability can round to 1/2.
         near = np.abs(score) <= 1e-12 if score is not None and score.ndim == 1 else False
         require(((positive == expected) | near).all(), f"predict{level} disagrees with predict_proba{level}")
     if score is not None and score.ndim == 1:

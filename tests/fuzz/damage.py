@@ -18,14 +18,14 @@ from bagwise import Bags, iter_parquet, load, load_bags, scan_bags
 from bagwise._core.cache import cache_folder
 from bagwise.persist.files import read_model, write_model
 
-# A checksum stands for every byte of these, so that what is read must be what was written. The others have
-# none: a digit of a CSV file that changed is another number. What is read of them must be whole bags.
+# These formats have checksums, so the bags that are read must equal those that were written. Other formats
+# have none: a changed digit in a CSV file is another valid value. Bags read from them must be consistent.
 _CHECKED = ("npz", "model")
 _SCANNED = ("parquet", "parquet-long", "npy", "h5", "npz")
 
 
 def run(seed: int, only: str | None = None) -> str:
-    """Damage one file of one kind, and read it."""
+    """Damage one file of a kind, and read it."""
     rng = generator("damage", seed)
     kind = only or chosen(seed, stock.kinds())
     wholes = stock.whole_files()[kind]
@@ -65,7 +65,7 @@ def _damaged_bags(whole: stock.Whole, path: Path, folder: Path, rng, story: list
         try:
             assert_same(whole.bags, whole.y, bags, y)
         except AssertionError as error:
-            raise AssertionError("a file with a checksum gives other bags than were written") from error
+            raise AssertionError("the bags of a file with a checksum differ from the written ones") from error
 
 
 def _damage_file(file: Path, rng) -> str:
@@ -81,7 +81,7 @@ def _damage_file(file: Path, rng) -> str:
 
 
 def _forge_member(file: Path, rng) -> str:
-    """Damage an array inside an npz file, and write the archive with right checksums around it."""
+    """Damage an array inside an npz file, and write the archive with correct checksums."""
     with zipfile.ZipFile(file) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     name = sorted(members)[rng.integers(len(members))]
@@ -99,17 +99,17 @@ def _zipped(members: dict[str, bytes]) -> bytes:
 
 
 def read_or_refused(call, files: list[Path], how: str):
-    """Give what a reader gives; a ValueError that names one of the files is `Refused`, all else fails."""
+    """Call a reader; a ValueError that names a file becomes `Refused`, and any other error is a failure."""
     try:
         return call()
     except Exception as error:
         kinds = (ValueError, FileNotFoundError) if how == "removed" else (ValueError,)
-        # A kind of ValueError of our own is meant, and others' (of decoders, say) would have slipped through.
+        # Subclasses of ValueError that bagwise defines are allowed. Others, as from decoders, are not.
         is_ours = isinstance(error, kinds) and type(error).__module__.startswith("bagwise.")
         require(type(error) in kinds or is_ours, f"not a ValueError: {shown(error)}")
-        require(not _wanted_memory(error), f"memory was taken on a file's word: {shown(error)}")
+        require(not _wanted_memory(error), f"allocated a size that the file declares: {shown(error)}")
         told, names = str(error), {file.name for file in files} | {file.parent.name for file in files}
-        require(any(name in told for name in names), f"no file is named: {shown(error)}")
+        require(any(name in told for name in names), f"the error does not name a file: {shown(error)}")
         raise Refused(shown(error)) from error
 
 
@@ -134,19 +134,19 @@ def _read(reader: str, path: Path):
 
 
 def _look_at(bags: Bags, y) -> None:
-    """Bags that hold together, whatever their numbers are."""
+    """Check that bags are consistent, for any values."""
     offsets = bags.offsets
-    require(offsets[0] == 0 and offsets[-1] == bags.n_instances, "offsets do not fit the instances")
-    require((np.diff(offsets) >= 0).all(), "offsets fall")
+    require(offsets[0] == 0 and offsets[-1] == bags.n_instances, "offsets do not match the instances")
+    require((np.diff(offsets) >= 0).all(), "offsets decrease")
     require(
         len(bags.ids) == len(bags) and (y is None or len(y) == len(bags)), "ids or labels are not per bag"
     )
-    require(str(bags) and bags[:1] is not None, "bags that cannot be shown")
+    require(str(bags) and bags[:1] is not None, "bags cannot be printed")
     _ = bags.instances @ np.ones(bags.n_features) if bags.instances.dtype.kind in "fiub" else None
 
 
 def _damaged_index(whole: stock.Whole, path: Path, rng, story: list[str]) -> None:
-    """What is remembered of a folder may be damaged: it is found out anew."""
+    """Damage the index that a scan of a folder stores: the next scan must rebuild it."""
     scan_bags(path)
     index = max((cache_folder() / "scans").glob("*.npz"), key=lambda file: file.stat().st_mtime_ns)
     try:
@@ -163,7 +163,7 @@ def _damaged_model(path: Path, rng, story: list[str]) -> None:
         story.append(how := _damage_file(path, rng))
         model = read_or_refused(lambda: load(path), [path], how)
         require(path.read_bytes() == whole, "a damaged model was loaded")
-        # Someone who can compute a checksum: the model may be nonsense, but it must not crash.
+        # A forged file with a correct checksum: the model may predict nonsense, but it must not crash.
     story.append(how := _forge_model(path, rng))
     model = read_or_refused(lambda: load(path), [path], how)
     bags, _ = stock.training()

@@ -1,4 +1,4 @@
-"""Ways to damage a file, as failing disks, broken copies and hostile people do."""
+"""Functions that damage a file like failing disks, incomplete copies or attackers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WORDS = (
 
 
 def damage(whole: bytes, rng: np.random.Generator) -> tuple[str, bytes]:
-    """Damage the bytes of a file in one way; give the way and the bytes."""
+    """Damage the bytes of a file in a random way; return the name of the way and the bytes."""
     ways = (
         flip,
         flip,
@@ -51,7 +51,7 @@ def damage(whole: bytes, rng: np.random.Generator) -> tuple[str, bytes]:
 
 
 def _range(data: bytearray, rng, most: int = 200) -> tuple[int, int]:
-    """Somewhere in a file; half of the time near an end, where headers and footers are."""
+    """Return a random range; in half of the cases near the start or the end, with headers and footers."""
     n = len(data)
     begin = int(rng.integers(n))
     if rng.random() < 0.5:
@@ -70,49 +70,49 @@ def flip(data: bytearray, rng) -> None:
 
 
 def overwrite(data: bytearray, rng) -> None:
-    """Write other bytes over some."""
+    """Overwrite a range with random bytes."""
     begin, stop = _range(data, rng, 20)
     data[begin:stop] = rng.bytes(stop - begin)
 
 
 def zero(data: bytearray, rng) -> None:
-    """Write zeros over a range."""
+    """Overwrite a range with zeros."""
     begin, stop = _range(data, rng)
     data[begin:stop] = bytes(stop - begin)
 
 
 def cut_out(data: bytearray, rng) -> None:
-    """Leave a range out."""
+    """Delete a range."""
     begin, stop = _range(data, rng)
     del data[begin:stop]
 
 
 def cut_off(data: bytearray, rng) -> None:
-    """Leave the rest out."""
+    """Delete everything after a random position."""
     del data[int(rng.integers(len(data))) :]
 
 
 def repeat(data: bytearray, rng) -> None:
-    """Have a range twice."""
+    """Repeat a range."""
     begin, stop = _range(data, rng)
     data[begin:begin] = data[begin:stop]
 
 
 def swap(data: bytearray, rng) -> None:
-    """Let two ranges change places."""
+    """Swap two ranges."""
     size = int(rng.integers(1, 64))
     a, b = sorted(int(rng.integers(max(1, len(data) - size))) for _ in range(2))
     data[a : a + size], data[b : b + size] = data[b : b + size], data[a : a + size]
 
 
 def insert(data: bytearray, rng) -> None:
-    """Put bytes in between."""
+    """Insert random bytes."""
     begin, _ = _range(data, rng)
     data[begin:begin] = rng.bytes(int(rng.integers(1, 30)))
 
 
 def number(data: bytearray, rng) -> None:
-    """Write a hostile number where a header may keep one."""
+    """Write an unusual binary integer at a random position."""
     value = _NUMBERS[rng.integers(len(_NUMBERS))]
     form = ("<q", "<i", "<h", ">q")[rng.integers(4)]
     size = struct.calcsize(form)
@@ -122,7 +122,7 @@ def number(data: bytearray, rng) -> None:
 
 
 def digits(data: bytearray, rng) -> None:
-    """Change a number that is written in digits."""
+    """Replace an integer that is written in decimal digits."""
     found = list(re.finditer(rb"\d+", bytes(data[:200_000])))
     if not found:
         return flip(data, rng)
@@ -132,7 +132,7 @@ def digits(data: bytearray, rng) -> None:
 
 
 def word(data: bytearray, rng) -> None:
-    """Put another word in the place of one."""
+    """Replace a word by another one."""
     found = list(re.finditer(rb"[A-Za-z_0-9.\-]+|[\[\]{},:\"]", bytes(data[:200_000])))
     if not found:
         return flip(data, rng)

@@ -1,4 +1,4 @@
-"""Hostile bags, labels, weights and containers, drawn by a random generator."""
+"""Random generators of unusual bags, labels, weights and containers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CONTAINERS = ("bags", "list", "objects", "cube", "matrix", "csr", "list of csr",
 
 @dataclass(frozen=True)
 class Drawn:
-    """Bags as plain arrays, and what they are like."""
+    """Bags as plain arrays, and a description of how they were drawn."""
 
     X: np.ndarray
     offsets: np.ndarray
@@ -45,22 +45,22 @@ class Drawn:
 
     @property
     def n_bags(self) -> int:
-        """How many bags there are."""
+        """Number of bags."""
         return len(self.offsets) - 1
 
     @property
     def tame(self) -> bool:
-        """Whether numbers are of ordinary size, so that rounding is what it usually is."""
+        """Whether values have an ordinary size, so that rounding errors have their usual size."""
         return self.note["scale"] == "tame"
 
     @cached_property
     def bags(self) -> Bags:
-        """The bags as the library holds them."""
+        """The bags as `Bags`."""
         return Bags(self.X, self.offsets)
 
 
 def draw_bags(rng: np.random.Generator, *, n_features: int | None = None, hostile: bool = True) -> Drawn:
-    """Draw a few small bags; `n_features` where they must match others, tame unless `hostile`."""
+    """Draw a few small bags; `hostile` allows extreme values, `n_features` sets the number of features."""
     note = {
         "sizes": str(rng.choice(SIZES)),
         "matrix": str(rng.choice(MATRICES)),
@@ -137,9 +137,10 @@ def _as_dtype(X: np.ndarray, note: dict) -> np.ndarray:
 
 
 def draw_classes(rng, n: int, n_classes: int = 2, *, alone: bool = True) -> np.ndarray:
-    """Draw a class number for each of n bags, each class at least once.
+    """Draw the class index of each of n bags, each class at least once.
 
-    At times one bag alone has its class; seldom unless `alone`, for no fold can do without.
+    Some draws have a class with a single bag. They are rare if `alone` is false, because every training fold
+    needs all classes.
     """
     how = rng.integers(4) if alone or rng.random() < 0.2 else 2
     if how == 0:
@@ -153,7 +154,7 @@ def draw_classes(rng, n: int, n_classes: int = 2, *, alone: bool = True) -> np.n
 
 
 def as_labels(rng, codes: np.ndarray) -> tuple[np.ndarray, str]:
-    """Write class numbers as labels of some sort; their order is that of the numbers."""
+    """Convert class indices to labels of a random type, in the same order."""
     how = str(rng.choice(LABELS))
     words = np.array(["absent", "maybe", "there", "zoo"])
     if codes.max() > 1 and how in ("bool", "-1/1"):
@@ -171,7 +172,7 @@ def as_labels(rng, codes: np.ndarray) -> tuple[np.ndarray, str]:
 
 
 def draw_weights(rng, codes: np.ndarray) -> tuple[np.ndarray | None, str]:
-    """Draw weights of bags; some bag of every class keeps one."""
+    """Draw bag weights; at least one bag of every class has a positive weight."""
     n, how = len(codes), str(rng.choice(WEIGHTS))
     if how == "none":
         return None, how
@@ -190,7 +191,7 @@ def draw_weights(rng, codes: np.ndarray) -> tuple[np.ndarray | None, str]:
 
 
 def contain(drawn: Drawn, how: str, folder: Path):
-    """Put bags into a container, or give None if they do not fit into it."""
+    """Convert bags to a container, or return None if the container does not support them."""
     X, offsets, sizes = drawn.X, drawn.offsets, np.diff(drawn.offsets)
     parts = [X[i:j] for i, j in pairwise(offsets)]
     if how == "bags":
@@ -223,4 +224,4 @@ def contain(drawn: Drawn, how: str, folder: Path):
         names = [f"f{i}" for i in range(X.shape[1])]
         frame = pd.DataFrame(X, columns=names).assign(bag=np.repeat(np.arange(len(parts)), sizes))
         return Bags.from_frame(frame, bag="bag", features=names)
-    raise ValueError(f"no container is called {how!r}.")
+    raise ValueError(f"unknown container {how!r}.")

@@ -1,4 +1,4 @@
-"""The campaign: children that play cases, what becomes of them, and what is told."""
+"""Run cases in child processes, count their outcomes, and report failures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-# How many cases of each kind come before the next kind, of a hundred.
+# The number of cases of each kind in a round of one hundred cases.
 SHARES = {
     "estimators": 53,
     "rules": 8,
@@ -26,13 +26,13 @@ SHARES = {
     "commands": 2,
 }
 _SLICE = 400
-# Seconds without a word after which a child is ended; processor time has a limit of its own.
+# Seconds without output after which a child process is killed; processor time has a separate limit.
 _SILENCE = 900
 
 
 @dataclass
 class Tally:
-    """What became of the cases of one kind."""
+    """Outcomes of the cases of one kind."""
 
     kind: str
     outcomes: Counter = field(default_factory=Counter)
@@ -41,7 +41,7 @@ class Tally:
     slowest: tuple[float, int] = (0.0, -1)
 
     def add(self, seed: int, outcome: str, told: str, spent: float) -> None:
-        """Count one case."""
+        """Add the outcome of one case."""
         self.outcomes[outcome] += 1
         self.spent += spent
         self.slowest = max(self.slowest, (spent, seed))
@@ -49,16 +49,16 @@ class Tally:
             self.failures.append((seed, told))
 
     def include(self, part: Tally) -> None:
-        """Count the cases of a part."""
+        """Add the outcomes of another tally."""
         self.outcomes += part.outcomes
         self.failures += part.failures
         self.spent += part.spent
         self.slowest = max(self.slowest, part.slowest)
 
     def told(self) -> str:
-        """Failures, each with the command that runs it alone."""
+        """Return all failures, each with the command that repeats it."""
         return "\n\n".join(
-            f"{told}\n  again: python -m tests.fuzz --kind {self.kind} --seed {seed}"
+            f"{told}\n  repeat: python -m tests.fuzz --kind {self.kind} --seed {seed}"
             for seed, told in self.failures
         )
 
@@ -74,7 +74,7 @@ class Tally:
 def campaign(
     kind: str, first: int, count: int, *, only: str | None = None, show=None, jobs: int = 1
 ) -> Tally:
-    """Play `count` cases of a kind from the seed `first` on, in `jobs` children at a time that may crash."""
+    """Run `count` cases of a kind from the seed `first` on, in `jobs` child processes at a time."""
     tally, stop = Tally(kind), first + count
     starts = range(first, stop, _SLICE)
     with ThreadPoolExecutor(jobs) as pool:
@@ -84,7 +84,7 @@ def campaign(
 
 
 def _slice(kind: str, first: int, stop: int, only: str | None, show) -> Tally:
-    """Play cases one after another; where a child crashes, the next begins at the case after."""
+    """Run cases in sequence; after a crash, a new child process continues with the next case."""
     tally, seed = Tally(kind), first
     while seed < stop:
         for event in _child(kind, seed, stop - seed, only):
@@ -96,7 +96,7 @@ def _slice(kind: str, first: int, stop: int, only: str | None, show) -> Tally:
 
 
 def _child(kind: str, first: int, count: int, only: str | None) -> Iterator[dict]:
-    """Start a child for some cases; a crash is the failure of the case that it was at."""
+    """Start a child process for several cases; a crash counts as a failure of the current case."""
     arguments = [kind, str(first), str(count), *([only] if only else [])]
     environment = {
         **os.environ,
@@ -138,13 +138,13 @@ def _child(kind: str, first: int, count: int, only: str | None) -> Iterator[dict
         reader.join()
         child.stdout.close()
         child.stderr.close()
-    if at < first + count:  # it did not come to the end
+    if at < first + count:  # the process ended before the last case
         how = f"ended by {signal.Signals(-child.returncode).name}" if child.returncode < 0 else "ended early"
         yield {"seed": at, "outcome": "failed", "told": f"the process {how}\n{''.join(words)}", "spent": 0.0}
 
 
 def long_run(first: int, seconds: float, jobs: int, show) -> list[Tally]:
-    """Play all kinds in turn by `jobs` children at a time, until the time is over."""
+    """Run cases of all kinds in rounds, in `jobs` child processes at a time, until the time is over."""
     until = time.monotonic() + seconds
     tallies = {kind: Tally(kind) for kind in SHARES}
     rounds = iter(range(10**9))

@@ -1,4 +1,4 @@
-"""Every public estimator on hostile bags: finite, true to itself, and blind to order and container."""
+"""Every public estimator on unusual bags: finite, consistent, and independent of order and container."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from bagwise.models.base import BagEstimator
 from bagwise.testing import example_of
 from bagwise.testing.discovery import can_be_fitted
 
-# Not drawn by themselves, each for a reason.
+# Estimators that are not tested directly, with the reason.
 EXEMPT = {
-    "ByIndex": "takes numbers of bags for X, not bags; the estimator inside is drawn by itself",
+    "ByIndex": "takes bag indices as X, not bags; the inner estimator is tested separately",
 }
 
 
 def subjects() -> dict[str, type[BaseEstimator]]:
-    """All public estimators of bags, by name."""
+    """Return all public estimators of bags, by name."""
     found = {name: getattr(bagwise, name) for name in bagwise.__all__}
     return {
         name: cls
@@ -44,7 +44,7 @@ def subjects() -> dict[str, type[BaseEstimator]]:
 
 
 def run(seed: int, only: str | None = None) -> str:
-    """Fit one estimator to one hostile data set, and look at all that it says."""
+    """Fit one estimator to one random data set, and check its predictions."""
     name = only or chosen(seed, list(subjects()))
     with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
         case = Case(name, seed, Path(folder))
@@ -57,7 +57,7 @@ def run(seed: int, only: str | None = None) -> str:
 
 
 class Case:
-    """One estimator, one data set, one container, and what must hold."""
+    """A test case: an estimator, a data set, a container, and the checks."""
 
     def __init__(self, name: str, seed: int, folder: Path):
         self.rng = rng = generator("estimators", seed)
@@ -93,13 +93,13 @@ class Case:
         self.relation = ""
 
     def takes(self, container: str) -> bool:
-        """Whether the estimator says that it can work on what is in a container."""
+        """Return whether the estimator declares that it supports a container."""
         if "csr" in container:
             return bool(getattr(self.model, "_accepts_sparse", True))
         return container != "scan" or bool(getattr(self.model, "_streams", False))
 
     def story(self) -> str:
-        """What was drawn, in a line."""
+        """Return a description of the case in one line."""
         model = " ".join(repr(self.model).split())
         labels = getattr(self, "labels", self.kind)
         return (
@@ -108,7 +108,7 @@ class Case:
         )
 
     def play(self) -> None:
-        """Fit, look, and compare with what must be the same."""
+        """Fit, check the predictions, and compare them with an equivalent call."""
         X = self.contained()
         model = clone(self.model)
         asked(self.fit, model, X, self.y, self.weight)
@@ -129,7 +129,7 @@ class Case:
         return model.fit(X, **how) if y is None else model.fit(X, y, **how)
 
     def bags(self, container: str | None = None) -> Bags:
-        """The bags as `Bags` of what the estimator works on; CSR if they come in, or in that container."""
+        """Return the bags as `Bags`: sequences if the estimator needs them, CSR if the container is CSR."""
         if self.wants_sequences:
             return sequences(self.drawn)
         if "csr" in (container or self.container):
@@ -137,17 +137,17 @@ class Case:
         return self.drawn.bags
 
     def shuffled(self) -> np.ndarray:
-        """Another order of the instances, bag by bag."""
+        """Return a random order of the instances within each bag."""
         bags = self.bags()
         return np.lexsort((self.rng.random(bags.n_instances), bags.bag_index))
 
     @property
     def wants_sequences(self) -> bool:
-        """Whether the estimator works on sequences of symbols."""
+        """Whether the estimator needs sequences of symbols."""
         return bool(getattr(self.model, "_accepts_sequences", False))
 
     def contained(self):
-        """The bags in the container that was drawn; in `Bags` if they do not fit into it."""
+        """Return the bags in the drawn container, or as `Bags` if the container does not support them."""
         if self.wants_sequences:
             self.container = "bags"
             return sequences(self.drawn)
@@ -157,7 +157,7 @@ class Case:
         return X
 
     def others(self) -> tuple[dict, Bags] | None:
-        """Other bags with as many features, drawn anew: hostile, at times, where training was not."""
+        """Draw other bags with the same number of features; their values can be more extreme."""
         if self.wants_sequences:
             return None
         drawn = data.draw_bags(self.rng, n_features=self.drawn.X.shape[1])
@@ -169,7 +169,7 @@ def _needs_labels(cls: type[BaseEstimator]) -> bool:
 
 
 def sequences(drawn: data.Drawn) -> Bags:
-    """Sequences of four symbols, as many as instances, one to five symbols long."""
+    """Return a sequence of one to five symbols out of four for every instance."""
     rng = np.random.default_rng(len(drawn.X))
     lengths = rng.integers(1, 6, size=len(drawn.X))
     symbols = rng.integers(0, 4, size=lengths.sum())

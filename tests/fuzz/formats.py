@@ -1,4 +1,4 @@
-"""Bags of every shape through every format and back: what comes out is what went in, or is refused."""
+"""Unusual bags, written and read in every format: they are unchanged, or refused with a clear error."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _SCANNED = ("parquet", "parquet-long", "npy", "h5")
 
 
 def run(seed: int, only: str | None = None) -> str:
-    """Write one set of bags in one format, and read it back."""
+    """Write bags in one format, and read them back."""
     rng = generator("formats", seed)
     name = only or chosen(seed, [key for key, about in FORMATS.items() if about.can_write])
     bags = y = None

@@ -1,4 +1,4 @@
-"""What counts as an answer: a result, or an error that someone wrote for the user to read."""
+"""Distinguish clear errors, which are written for users, from failures."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import numpy as np
 
 
 class Refused(Exception):  # noqa: N818
-    """A case ended with a clear sentence; the campaign counts it, and goes on."""
+    """A case ended with a clear error; this is not a failure."""
 
 
-# Whose sentences are meant for users. An error that came out of compiled code, such as numpy's, has its last
-# line in one of these as well, but no `raise` stands on it.
+# Packages whose error messages are written for users. The last Python line of an error from compiled code,
+# such as numpy's, can also be in one of these packages, but it is not a `raise` statement.
 _WRITERS = ("bagwise", "sklearn")
-# Messages of a library's own checks that say nothing true about a user's finite values.
+# Messages of other libraries that are wrong for finite values.
 _FALSE = ("contains NaN", "contains infinity", "infs or NaNs")
 
 
 def asked(call, *args, **how):
-    """Give what a call answers; an error with a clear sentence becomes `Refused`, another one a failure."""
+    """Return the result of a call; a clear error becomes `Refused`, and any other error an AssertionError."""
     try:
         return call(*args, **how)
     except Refused:
@@ -35,22 +35,22 @@ def asked(call, *args, **how):
 
 
 def unclear(error: BaseException, *, finite: bool = True) -> str | None:
-    """Say why an error is no answer, or None if it is one: a ValueError or TypeError, raised on purpose."""
+    """Return why an error is not clear, or None for a deliberately raised ValueError or TypeError."""
     told = str(error)
     if type(error) not in (ValueError, TypeError, MemoryError) and not _is_ours(type(error)):
-        return "an error of a kind that no user should see"
+        return "an error of an unexpected type"
     if len(told.split()) < 3:
-        return "an error without a sentence"
+        return "an error without a message"
     if finite and any(words in told for words in _FALSE) and "too large for dtype('float32')" not in told:
-        return "an error that says of finite values what is not so"
+        return "an error that wrongly reports NaN or infinity for finite values"
     file, line = _origin(error)
     if not any(f"/{package}/" in file for package in _WRITERS) or not _is_raised_on(file, line):
-        return "an error that comes from the depth of a library"
+        return "an error from the internals of a library"
     return None
 
 
 def shown(error: BaseException) -> str:
-    """An error with its kind and its place, in one line."""
+    """Return an error with its type and location, in one line."""
     file, line = _origin(error)
     place = f"{Path(file).parent.name}/{Path(file).name}:{line}"
     return f"{type(error).__name__} at {place}: {' '.join(str(error).split())[:400]}"
@@ -80,13 +80,13 @@ def _is_raised_on(file: str, line: int) -> bool:
 
 
 def require(condition, what: str) -> None:
-    """Fail with a sentence unless a condition holds."""
+    """Raise an AssertionError with this message unless the condition holds."""
     if not condition:
         raise AssertionError(what)
 
 
 def require_finite(values, what: str) -> None:
-    """Fail unless all of an array's numbers are finite."""
+    """Raise an AssertionError unless all values of an array are finite."""
     values = np.asarray(values)
     if values.dtype.kind in "fc" and not np.isfinite(values).all():
         bad = values[~np.isfinite(values)]
@@ -94,7 +94,10 @@ def require_finite(values, what: str) -> None:
 
 
 def require_close(actual, expected, tolerance: float, what: str, *, size: float | None = None) -> None:
-    """Fail unless two arrays agree up to a tolerance times `size`: the largest number, or 1."""
+    """Raise an AssertionError unless two arrays agree up to `tolerance` times `size`.
+
+    By default, `size` is the largest absolute value of `expected`, or 1 if that is larger.
+    """
     actual, expected = np.asarray(actual), np.asarray(expected)
     require(actual.shape == expected.shape, f"{what}: shapes {actual.shape} and {expected.shape}")
     if actual.dtype.kind not in "biuf" or expected.dtype.kind not in "biuf":

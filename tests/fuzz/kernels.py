@@ -1,4 +1,4 @@
-"""Every public kernel and distance of bags: finite or a sentence, symmetric, blind to order and company."""
+"""Every public kernel and distance of bags: finite or a clear error, symmetric, independent of other bags."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.fuzz.judging import Refused, asked, require, require_close, require_f
 import bagwise
 from bagwise import Bags
 
-# What keywords may be; others are left at their defaults.
+# Values of keyword arguments; other arguments have their defaults.
 _VALUES = {
     "kernel": ("linear", "poly", "rbf"),
     "gamma": ("scale", "auto", 0.5, 1e-6, 1e6),
@@ -26,16 +26,16 @@ _VALUES = {
 
 
 def subjects() -> dict[str, object]:
-    """All public functions of bags that give a matrix of kernels or distances, by name."""
+    """Return all public functions that compute a matrix of kernels or distances, by name."""
     endings = ("_kernel", "_distance", "_distances")
     return {name: getattr(bagwise, name) for name in bagwise.__all__ if name.endswith(endings)}
 
 
 def run(seed: int, only: str | None = None) -> str:
-    """Compute one matrix of hostile bags, and look at it from all sides."""
+    """Compute a matrix for random bags, and check it."""
     name = only or chosen(seed, list(subjects()))
     function, rng = subjects()[name], generator("kernels", seed)
-    if "kernels" in inspect.signature(function).parameters:  # it makes a kernel of several
+    if "kernels" in inspect.signature(function).parameters:  # a function that combines several kernels
         function = function([str(part) for part in rng.choice(["set", "graph", "minimax", "mean"], size=2)])
     drawn = data.draw_bags(rng)
     how = {}
@@ -73,11 +73,11 @@ def _look(function, drawn: data.Drawn, how: dict, container: str, folder: Path, 
     shuffled = _matrix(function(bags.with_instances(bags.instances[order]), **how))
     expected = K if of_bags and len(bags) != bags.n_instances else (K if of_bags else K[np.ix_(order, order)])
     require_close(shuffled, expected, 1e-7, "another order of instances", size=size)
-    # "scale" looks at the columns, which are the same bags in both.
+    # gamma="scale" depends on the bags of the columns, which are the same in both calls.
     i = int(rng.integers(len(bags)))
     alone = _matrix(asked(function, bags[i : i + 1], bags, **how))
     rows = slice(i, i + 1) if of_bags else slice(int(bags.offsets[i]), int(bags.offsets[i + 1]))
-    require_close(alone, K[rows], 1e-7, "a bag alone and in company", size=size)
+    require_close(alone, K[rows], 1e-7, "a bag alone and with other bags", size=size)
 
 
 def _matrix(K) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Parameters of any estimator, drawn from what it says it accepts (`_parameter_constraints`)."""
+"""Random parameters of any estimator, drawn from its `_parameter_constraints`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from bagwise._core.sklearn_private import HasMethods, Interval, StrOptions
 from bagwise.rules import Rule
 from bagwise.testing import all_rules, example_of
 
-# How often a parameter is not left at its example's value.
+# The probability that a parameter is drawn instead of keeping the value of the example.
 _SHARE = 0.4
-# Kept as they are: they say how work is shared out and shown.
+# Parameters that are never drawn, because they do not affect the results.
 _KEPT = {"verbose", "n_jobs", "cache_size", "memory"}
-# What constraints do not say. A case is to take milliseconds, so steps, starts and folds are few.
+# Values that the constraints do not define. A case must take milliseconds, so iterations, starts and folds
+# are few.
 _VALUES = {
     "max_iter": (1, 3, 30),
     "n_init": (1, 2),
@@ -31,12 +32,12 @@ _VALUES = {
     "quantiles": ((), (0.0, 0.3, 1.0)),
     "degrees": ((1,), (1, 3)),
 }
-# A few steps for whatever is not drawn.
+# Small values for parameters that are not drawn.
 _QUICK = {"max_iter": 30, "n_init": 1, "n_candidates": 3}
 
 
 def draw_estimator(cls: type[BaseEstimator], rng: np.random.Generator, classes=None) -> BaseEstimator:
-    """Make an estimator with drawn parameters; `classes` are the labels that `class_weight` may name."""
+    """Return an estimator with random parameters; `classes` are the labels for `class_weight`."""
     estimator = example_of(cls)
     has = estimator.get_params(deep=False)
     estimator.set_params(**{name: value for name, value in _QUICK.items() if name in has})
@@ -44,7 +45,7 @@ def draw_estimator(cls: type[BaseEstimator], rng: np.random.Generator, classes=N
         if name not in has or name in _KEPT or not isinstance(allowed, list):
             continue
         if isinstance(has[name], BaseEstimator) and not isinstance(has[name], Rule):
-            # A transformer of scikit-learn, or one of our estimators inside another.
+            # A transformer of scikit-learn, or a nested bagwise estimator; only the latter is drawn.
             if hasattr(has[name], "_parameter_constraints") and type(has[name]).__module__.startswith(
                 "bagwise"
             ):
@@ -54,7 +55,7 @@ def draw_estimator(cls: type[BaseEstimator], rng: np.random.Generator, classes=N
             if value is not _SAME:
                 estimator.set_params(**{name: value})
     if estimator.get_params(deep=False).get("l1_ratio") and "rule" in has:
-        estimator.set_params(max_iter=4)  # with a rule to learn these are loops inside loops
+        estimator.set_params(max_iter=4)  # with a learned rule, the solver has nested loops
     return estimator
 
 
@@ -103,7 +104,7 @@ def _number(interval: Interval, rng):
 
 
 def draw_rule(rng, of: type[Rule] | None = None) -> Rule:
-    """Draw one of the public rules, or one of a class, with parameters of its own, some of them left open."""
+    """Draw a public rule, or a rule of a given class, with random parameters; some of them are left free."""
     cls = of or _pick(rng, all_rules())
     if cls is Threshold:
         return Threshold(int(rng.integers(1, 4)))

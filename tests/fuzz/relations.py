@@ -1,4 +1,4 @@
-"""What must be the same: other order, other container, other company, a weight of two and a bag twice."""
+"""Changes that must not affect results: order, container, other bags; weights instead of repeated bags."""
 
 from __future__ import annotations
 
@@ -9,50 +9,51 @@ from tests.fuzz import data
 from tests.fuzz.consistency import everything, look_at_words
 from tests.fuzz.judging import Refused, asked, require, require_close
 
-# Of a fitted model, another order of additions changes digits only; far from the origin fewer are left.
+# Tolerances for predictions of one model: another order of additions changes them only by rounding errors,
+# which are larger far from the origin.
 _ROUNDING, _ROUNDING_OF_HOSTILE = 1e-7, 1e-4
-# Two fits that differ in rounding end within a solver's tolerance of each other.
+# Tolerances for two fits that differ only by rounding errors.
 _SOLVER, _SOLVER_OF_SCORES = 1e-3, 1e-2
 
-# Why a fit may depend on the order of bags and instances.
+# Parameters with which a fit may depend on the order of bags and instances, with the reason.
 BY_NUMBER = {
-    "n_centers": "fewer centers than instances are drawn by number",
-    "max_instances": "fewer instances than there are, are drawn by number",
-    "max_negatives": "fewer negatives than there are, are drawn by number",
-    "n_clusters": "k-means starts from rows that are drawn by number",
-    "subsample": "rows are drawn by number",
-    "n_prototypes": "prototypes are drawn by number",
-    "prototypes": "prototypes are bags, in their order",
-    "cross_fit": "trees are grown from rows that are drawn by number",
+    "n_centers": "draws centers by index if there are fewer than instances",
+    "max_instances": "draws instances by index if it is smaller than their number",
+    "max_negatives": "draws negative instances by index if it is smaller than their number",
+    "n_clusters": "k-means starts from rows that are drawn by index",
+    "subsample": "draws rows by index",
+    "n_prototypes": "draws prototypes by index",
+    "prototypes": "the prototypes are bags, in their order",
+    "cross_fit": "trees are grown on rows that are drawn by index",
 }
-# The same of whole estimators.
+# Estimators that may depend on the order, with the reason.
 BY_ORDER = {
     "DissimilarityEmbedding": "its columns are the training bags, in their order",
-    "APRClassifier": "of instances that are equally good the first is chosen",
-    "FisherEmbedding": "the mixture starts from k-means, whose starts are drawn by number",
-    "TreeEmbedding": "rounding chooses between splits that are equally good",
+    "APRClassifier": "selects the first of equally good instances",
+    "FisherEmbedding": "the mixture starts from k-means, whose starts are drawn by index",
+    "TreeEmbedding": "rounding decides between equally good splits",
 }
-# Weights whose rounding errors are as large as what they weigh.
+# Weights with which rounding errors can be as large as the results.
 EXTREME = ("tiny", "huge", "mixed", "absurd")
-# Why weights are not repetition.
-NOT_REPEATED = {"ClassPriorEstimator": "has as many folds as the rarer class has bags, copies included"}
-# What a choice by folds ends with: where two are as good, rounding decides.
+# Estimators for which weights are not equivalent to repetition, with the reason.
+NOT_REPEATED = {"ClassPriorEstimator": "the number of folds depends on the number of bags, including copies"}
+# Attributes that are selected by cross-validation: rounding decides between equally good values.
 _CHOSEN = ("alpha_", "gamma_", "degree_", "best_params_")
 
 
 def company(case, model, said) -> None:
-    """A bag is scored alone as in company."""
+    """Compare the predictions for a bag alone and together with other bags."""
     bags = case.bags()
     i = int(case.rng.integers(len(bags)))
     alone = everything(model, bags[i : i + 1], None if case.y is None else case.y[i : i + 1])
     look_at_words(model, alone, case.kind)
     for name, value in said.items():
         begin, stop = bags.offsets[i : i + 2] if _is_of_instances(name, value, bags) else (i, i + 1)
-        _compare(case, name, alone[name], value[begin:stop], value, "alone and in company")
+        _compare(case, name, alone[name], value[begin:stop], value, "alone and with other bags")
 
 
 def instance_order(case, model, said) -> None:
-    """The order of the instances inside bags does not matter to a fitted model."""
+    """Compare the predictions of a fitted model for another order of the instances within bags."""
     bags, order = case.bags(), case.shuffled()
     again = everything(model, bags.with_instances(bags.instances[order]), case.y)
     look_at_words(model, again, case.kind)
@@ -62,7 +63,7 @@ def instance_order(case, model, said) -> None:
 
 
 def container(case, model, said) -> None:
-    """The same numbers in another container give the same fit, bit for bit; CSR up to rounding."""
+    """Compare fits to the same values in another container: identical bits, or up to rounding for CSR."""
     how = str(case.rng.choice(data.CONTAINERS))
     X = None if case.wants_sequences else data.contain(case.drawn, how, case.folder)
     if X is None:
@@ -74,18 +75,18 @@ def container(case, model, said) -> None:
     except Refused as refused:
         own = "scale" in vars(case.model) and hasattr(
             case.model.scale, "fit"
-        )  # which files are too large for
+        )  # such scalers need all instances in memory
         may = (
             "csr" in how + case.container
             or (how == "scan" and (own or not case.takes(how)))
             or case.container == "scan"
         )
-        require(may, f"refused in the container {how}, taken in {case.container}: {refused}")
+        require(may, f"refused in the container {how}, accepted in {case.container}: {refused}")
         return
     told = everything(again, case.bags(how), case.y)
     if "csr" in how or "csr" in case.container:
         if getattr(model, "scale", None) is not None:
-            return  # scaled CSR instances are not moved, which would fill their zeros
+            return  # CSR instances are scaled without centering, dense ones with centering
         _compare_fits(case, model, again, told, said, f"from {how}")
         return
     for name, value in said.items():
@@ -94,9 +95,9 @@ def container(case, model, said) -> None:
 
 
 def bag_order(case, model, said) -> None:
-    """The order of the training bags does not matter."""
+    """Compare fits with another order of the training bags."""
     if "cv" in case.model.get_params(deep=False):
-        return  # folds follow it
+        return  # the folds depend on the order
     order = case.rng.permutation(case.drawn.n_bags)
     weight = None if case.weight is None else case.weight[order]
     y = None if case.y is None else case.y[order]
@@ -104,18 +105,18 @@ def bag_order(case, model, said) -> None:
 
 
 def shuffled_fit(case, model, said) -> None:
-    """The order of the instances inside the training bags does not matter."""
+    """Compare fits with another order of the instances within the training bags."""
     bags = case.bags().with_instances(case.bags().instances[case.shuffled()])
     _refit(case, model, said, clone(case.model), (bags, case.y, case.weight), "shuffled instances")
 
 
 def repetition(case, model, said) -> None:
-    """A bag of weight two is a bag that is there twice, one of weight zero is not there."""
+    """Compare a fit with weights and a fit with repeated bags; bags of weight zero are left out."""
     parameters = case.model.get_params()
     if not has_fit_parameter(case.model, "sample_weight") or type(case.model).__name__ in NOT_REPEATED:
         return
     if "class_prior" in parameters and parameters["class_prior"] is None:
-        return  # estimated with folds, of which few bags allow fewer than their copies
+        return  # the prior is estimated with folds, whose number depends on the number of bags
     times = case.rng.integers(0, 3, size=case.drawn.n_bags)
     times[np.unique(case.codes, return_index=True)[1]] = 2
     if case.kind == "matrix":
@@ -123,7 +124,7 @@ def repetition(case, model, said) -> None:
     repeated = np.repeat(np.arange(len(times)), times)
     weighted = _with_folds(case.model, np.arange(len(times)))
     asked(case.fit, weighted, case.bags(), case.y, times)
-    said = asked(everything, weighted, case.bags(), case.y)  # a huge bag of weight zero does not scale
+    said = asked(everything, weighted, case.bags(), case.y)  # zero weights do not affect scaling
     twice = case.bags()[repeated], None if case.y is None else case.y[repeated], None
     _refit(case, weighted, said, _with_folds(case.model, repeated), twice, "weights and repetition")
 
@@ -139,7 +140,7 @@ def _is_of_instances(name: str, value, bags) -> bool:
 
 
 def _with_folds(estimator, numbers: np.ndarray):
-    """A clone whose folds hold out the same bags, and their copies; `numbers` says which is which."""
+    """Return a clone whose folds keep the copies of a bag together; `numbers` are the original indices."""
     again = clone(estimator)
     if "cv" in again.get_params(deep=False):
         fold = numbers % 2
@@ -148,15 +149,15 @@ def _with_folds(estimator, numbers: np.ndarray):
 
 
 def _compare(case, name: str, actual, expected, whole, what: str) -> None:
-    """Compare what one fitted model says; labels follow from scores, which are compared.
+    """Compare predictions of one fitted model, except labels, because the scores are compared.
 
-    Labels that are numbers are none that could be close: at a tie, rounding decides between them.
+    At a tie, rounding errors decide between two labels, so numeric labels need not be close.
     """
     if case.weights in EXTREME:
-        return  # as large as its coefficients are, so are their rounding errors
+        return  # the rounding errors are as large as the coefficients
     if name in ("predict", "predict_instances") and case.kind != "numbers":
         return
-    of_classes = name.startswith("decision_function") and np.ndim(whole) == 2  # votes of pairs, which jump
+    of_classes = name.startswith("decision_function") and np.ndim(whole) == 2  # discontinuous votes of pairs
     if np.asarray(expected).dtype.kind == "f" and np.isfinite(whole).all() and not of_classes:
         size = max(1.0, float(np.abs(whole).max(initial=0.0)))
         tolerance = _ROUNDING if case.drawn.tame else _ROUNDING_OF_HOSTILE
@@ -164,7 +165,7 @@ def _compare(case, name: str, actual, expected, whole, what: str) -> None:
 
 
 def _refit(case, model, said, again, training: tuple, what: str) -> None:
-    """Fit to what must mean the same, and compare."""
+    """Fit to equivalent training data, and compare."""
     if not comparable(case, model):
         return
     asked(case.fit, again, *training)
@@ -172,14 +173,14 @@ def _refit(case, model, said, again, training: tuple, what: str) -> None:
 
 
 def comparable(case, model) -> bool:
-    """Whether two fits that differ in rounding, or in order, must end in the same place.
+    """Return whether two fits that differ in rounding or in order must reach the same solution.
 
-    They need numbers of ordinary size, an end of the solver, and starts that do not go by number.
+    This requires values of ordinary size, a solver that converged, and starts that do not depend on indices.
     """
     parameters = case.model.get_params()
     given = (parameters.get(name) for name in BY_NUMBER if parameters.get(name) is not None)
     sampled = any(type(value) is not int or value < len(case.drawn.X) for value in given)
-    sampled = sampled or bool(parameters.get("early_stopping"))  # bags are held out by number
+    sampled = sampled or bool(parameters.get("early_stopping"))  # bags are held out by index
     random = any(
         value == "random" or (key.endswith("n_init") and value != 1)
         for key, value in parameters.items()
@@ -189,8 +190,8 @@ def comparable(case, model) -> bool:
         case.drawn.tame
         and type(model).__name__ not in BY_ORDER
         and case.weights not in EXTREME
-        and (hasattr(model, "objective_") or "csr" not in case.container)  # or rounding decides ties
-        and not any(isinstance(value, dict) for value in parameters.values())  # weights of classes
+        and (hasattr(model, "objective_") or "csr" not in case.container)  # otherwise rounding resolves ties
+        and not any(isinstance(value, dict) for value in parameters.values())  # class weights
         and not (sampled or random or "n_clusters" in parameters)
         and _ended(model)
         and parameters.get("tol", 0.0) <= 1e-6
@@ -204,13 +205,13 @@ def _ended(model) -> bool:
 
 
 def _compare_fits(case, model, again, told: dict, said: dict, what: str) -> None:
-    """Compare two fits by their objectives and what they say of bags, not by flat directions."""
+    """Compare two fits by their objectives or bag predictions; coefficients may differ in flat directions."""
     if not (comparable(case, model) and _ended(again)):
         return
     for name in _CHOSEN:
         if hasattr(model, name) and not np.array_equal(getattr(model, name), getattr(again, name)):
             return
-    if hasattr(model, "objective_"):  # which several models may share
+    if hasattr(model, "objective_"):  # different models can have the same objective
         apart = abs(model.objective_ - again.objective_) / max(1.0, abs(model.objective_))
         require(apart <= _SOLVER, f"{what}: objectives {model.objective_!r} and {again.objective_!r}")
         return

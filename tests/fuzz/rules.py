@@ -1,4 +1,4 @@
-"""Every public rule at hostile log-odds: probabilities that are some, and brute force on small bags."""
+"""Every public rule at extreme log-odds: valid probabilities, and enumeration for small bags."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from bagwise.testing import all_rules, enumerate_labels
 
 _HOSTILE = (0.0, -0.0, 1e-300, -5e-324, 40.0, -40.0, 745.0, -745.0, 1e5, -1e5, 1e300, -1e300)
 _KNOWN = (np.inf, -np.inf)
-# Bags small enough for all labelings.
+# The largest bag for which all labelings are enumerated.
 _SMALL = 6
-# Less probable labels are 1 less a probability next to it, which has no digits left where it is enumerated.
+# Smaller probabilities are not compared: the enumeration computes them as 1 - p with p near 1, without
+# precision.
 _NEAR = -15.0
 
 
 def run(seed: int, only: str | None = None) -> str:
-    """Ask one rule for likelihoods and derivatives of one hostile set of bags."""
+    """Check the likelihoods and derivatives of one rule for random bags."""
     names = {rule.__name__: rule for rule in all_rules()}
     rng = generator("rules", seed)
     cls = names[only or chosen(seed, list(names))]
@@ -58,11 +59,11 @@ def _probabilities(rule, log_odds, offsets, rng) -> None:
     _same_logs(again, log_proba, digits, "log_proba in another order of instances")
     i = int(rng.integers(len(offsets) - 1))
     alone = rule.log_proba(log_odds[offsets[i] : offsets[i + 1]], [0, offsets[i + 1] - offsets[i]])
-    _same_logs(alone, log_proba[i : i + 1], digits, "log_proba alone and in company")
+    _same_logs(alone, log_proba[i : i + 1], digits, "log_proba alone and with other bags")
 
 
 def _digits(rule, log_odds) -> float:
-    """How near two computations of one likelihood come, relative to it or to 1."""
+    """Return the tolerance for two computations of a likelihood, relative to its value or to 1."""
     if type(rule).__name__ == "LogOddsMean":
         size = np.abs(log_odds[np.isfinite(log_odds)])
         return 1e-12 * max(1e3, float(size.max(initial=0.0)))  # large log-odds of both signs cancel in a mean
@@ -70,7 +71,7 @@ def _digits(rule, log_odds) -> float:
 
 
 def _same_logs(actual, expected, tolerance: float, what: str) -> None:
-    """Equal where infinite, and near each other elsewhere."""
+    """Check that log-probabilities are equal where infinite, and close elsewhere."""
     infinite = np.isinf(expected) | np.isinf(actual)
     require((actual[infinite] == expected[infinite]).all(), f"{what}: {actual} and {expected}")
     with np.errstate(over="ignore"):
@@ -85,7 +86,7 @@ def _derivatives(rule, log_odds, offsets, y) -> None:
     require(np.isfinite(gradient[possible]).all(), "the gradient of a possible label is not finite")
     unknown = np.repeat(y == -1, np.diff(offsets))
     require(
-        not gradient[unknown].any() and not log_likelihood[y == -1].any(), "an unknown label says something"
+        not gradient[unknown].any() and not log_likelihood[y == -1].any(), "an unknown label has an effect"
     )
     for part in rule.curvature(log_odds, offsets, y):
         require(np.isfinite(part[possible]).all(), "the curvature of a possible label is not finite")
@@ -95,7 +96,8 @@ def _derivatives(rule, log_odds, offsets, y) -> None:
     for name in ("posterior", "complement"):
         value = getattr(result, name)[possible]
         require(
-            ((value >= 0) & (value <= 1 + 1e-12)).all(), f"{name} leaves [0, 1]: {value.min()}, {value.max()}"
+            ((value >= 0) & (value <= 1 + 1e-12)).all(),
+            f"{name} is not in [0, 1]: {value.min()}, {value.max()}",
         )
     both = (result.posterior + result.complement)[possible]
     require_close(both, np.ones(len(both)), 1e-9, "posterior and complement")
@@ -105,7 +107,7 @@ def _derivatives(rule, log_odds, offsets, y) -> None:
 
 
 def _by_enumeration(rule, log_odds, offsets) -> None:
-    """Compare a small bag with all its labelings; P(y | z) is read off the rule at known labels."""
+    """Compare a small bag with the enumeration of its labelings; P(y | z) is the rule at known labels."""
     if not rule.has_latent_labels:
         return
     log_proba = rule.log_proba(log_odds, offsets)
@@ -127,4 +129,4 @@ def _by_enumeration(rule, log_odds, offsets) -> None:
             posterior = rule.estep(mine, [0, len(mine)], [y]).posterior
             if expected > _NEAR:
                 require_close(posterior, found[y][1], 1e-6, f"posterior given y={y}, by enumeration")
-        break  # one bag a case
+        break  # one bag per case

@@ -1,4 +1,4 @@
-"""Whole files of every format, made once for a process, to be copied and damaged."""
+"""Intact files of every format, created once per process; the tests copy and damage them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _write_workbook(path: Path) -> None:
     book.save(path)
 
 
-# Files that others write, by the format and what is special in them.
+# Files in the style of other programs, by variant.
 _OTHERS: dict[str, Callable[[Path], Any]] = {
     "arff": lambda path: path.write_text(_ARFF),
     "xlsx": _write_workbook,
@@ -56,18 +56,18 @@ _OTHERS: dict[str, Callable[[Path], Any]] = {
 
 @dataclass(frozen=True)
 class Whole:
-    """A file or folder that is whole.
+    """An intact file or folder.
 
     Attributes
     ----------
     kind : str
-        The name of its format; "model" for a model.
+        Name of the format; "model" for a model file.
     variant : str
-        Which of several.
+        Name of the variant of this format.
     path : Path
-        Where it lies; nothing else lies in the folder around it.
+        Path of the file; its folder contains nothing else.
     bags, y
-        What is in it, if it holds bags.
+        The bags and labels in the file, unless it is a model file.
     """
 
     kind: str
@@ -77,24 +77,24 @@ class Whole:
     y: np.ndarray | None = None
 
     def copy(self, folder: Path) -> Path:
-        """Copy it, and what lies beside it, into an empty folder."""
+        """Copy the file and its metadata into an empty folder."""
         shutil.copytree(self.path.parent, folder, dirs_exist_ok=True)
         return folder / self.path.name
 
     @property
     def is_model(self) -> bool:
-        """Whether it holds a model, not bags."""
+        """Whether the file contains a model instead of bags."""
         return self.kind == "model"
 
 
 def kinds() -> list[str]:
-    """All formats that are read, and models."""
+    """Return the names of all readable formats, and "model"."""
     return [*FORMATS, "model"]
 
 
 @functools.cache
 def whole_files() -> dict[str, list[Whole]]:
-    """Make them all; they go with the process, and so do the indexes of scans."""
+    """Create all files; they and the indexes of scans are deleted when the process ends."""
     root = Path(tempfile.mkdtemp(prefix="fuzz"))
     atexit.register(shutil.rmtree, root, ignore_errors=True)
     os.environ["BAGWISE_CACHE"] = str(root / "cache")
@@ -129,7 +129,7 @@ def _contents(kind: str) -> dict[str, tuple[Bags | None, np.ndarray | None]]:
         name: (None, None) for name in _OTHERS if name.startswith(kind)
     }
     if not FORMATS[kind].can_write:
-        assert made, f"stock.py needs a file of the format {kind!r}, which bagwise does not write"
+        assert made, f"add a file of the format {kind!r} to _OTHERS, because bagwise does not write it"
         return made
     made |= {
         "rich": (rich, np.array([0, 1, 1])),
@@ -142,7 +142,7 @@ def _contents(kind: str) -> dict[str, tuple[Bags | None, np.ndarray | None]]:
 
 
 def training() -> tuple[Bags, np.ndarray]:
-    """Bags that models of the stock learned from."""
+    """Return the training data of the models."""
     rng = np.random.default_rng(1)
     return Bags(rng.normal(size=(30, 3)), np.arange(11) * 3), np.arange(10) % 2
 

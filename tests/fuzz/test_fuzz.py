@@ -1,4 +1,4 @@
-"""A minute of the campaign, always the same cases; ``make fuzz`` goes on."""
+"""A fixed set of fuzz cases that takes a minute; ``make fuzz`` runs more."""
 
 import os
 from types import SimpleNamespace
@@ -11,13 +11,13 @@ from tests.fuzz.choosing import chosen
 from bagwise import Bags
 from bagwise.cli.parser import COMMANDS
 
-# Cases of each kind, for about a minute of processor time in all; estimators in parts, for two workers.
+# Cases of each kind, about a minute of processor time in total; estimators are split for two workers.
 PARTS = [("estimators", 0, 120), ("estimators", 120, 120), ("damage", 0, 200), ("rules", 0, 150)]
 PARTS += [("kernels", 0, 200), ("formats", 0, 200), ("commands", 0, 15)]
-# A model with an array that claims 16 GB: only a child has a limit of memory.
+# A model file that declares an array of 16 GB; only child processes have a memory limit.
 PARTS += [("damage", 6424, 1)]
-# Other files that failed once: names of Parquet columns that are no text, other values in a column of a scan,
-# a part of a Parquet file that Arrow cannot convert, and a scanned label whose bytes are no text.
+# Regression cases: names of Parquet columns that are not text, wrong values in a column of a scan, a part of
+# a Parquet file that Arrow cannot convert, and a scanned label that is not valid UTF-8.
 FAILED_ONCE = 1372, 1995, 6521, 104061
 
 
@@ -55,7 +55,7 @@ def test_a_new_subject_leaves_other_cases_as_they_were():
 
 
 class _Tied:
-    """Scores of zero but for rounding, which depends on company; the label of a bag alone may be wrong."""
+    """Scores near zero whose sign depends on the other bags; the label of a single bag may be wrong."""
 
     classes_ = np.array([0.0, 1.0])
 
@@ -79,11 +79,11 @@ def test_labels_that_are_numbers_may_differ_where_scores_tie_but_follow_from_the
         relations.company(case, _Tied(0.0), said)
 
 
-@pytest.mark.parametrize("end", ["raise ValueError('what numpy says')", "__import__('os').abort()"])
+@pytest.mark.parametrize("end", ["raise ValueError('an error of numpy')", "__import__('os').abort()"])
 def test_what_fails_is_told_with_the_command_that_repeats_it(end, monkeypatch):
-    """A kind whose second case fails: the others are played, and its seed is named."""
+    """If the second case of a kind fails, the other cases still run, and its seed is reported."""
     source = f"def run(seed, only=None):\n    if seed == 8:\n        {end}\n    return ''\n"
-    kind = f"broken{os.getpid()}"  # another in every worker
+    kind = f"broken{os.getpid()}"  # a different name in every worker
     path = driver.ROOT / "tests" / "fuzz" / f"{kind}.py"
     path.write_text(source)
     try:

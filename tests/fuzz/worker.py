@@ -1,4 +1,4 @@
-"""A child process that plays cases one after another, under limits, and says so on a pipe."""
+"""Child process that runs cases in sequence, with resource limits, and reports their outcomes on a pipe."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import warnings
 
 from tests.fuzz.judging import Refused
 
-# Seconds of processor time: what a case may take, compiling aside, and what ends the process.
+# Seconds of processor time: the limit for a case without compilation, and the limit that ends the process.
 SLOW, HANGS = 10.0, 240
-# Bytes that a case may add to what the process held before.
+# Memory in bytes that a case may add to the memory of the process.
 MEMORY = 3 * 2**30
 
 
 def work(kind: str, seeds, only: str | None = None) -> None:
-    """Play cases; a line of JSON before and after each goes to standard output, and nothing else does."""
+    """Run cases; write a line of JSON before and after each case, and nothing else, to standard output."""
     pipe = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     warnings.simplefilter("ignore")
@@ -31,14 +31,14 @@ def work(kind: str, seeds, only: str | None = None) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + HANGS, resource.RLIM_INFINITY))
         outcome, told, spent = play(run, seed, only)
         if spent > SLOW and outcome != "failed":
-            outcome, told, spent = play(run, seed, only)  # the first time may have compiled kernels
+            outcome, told, spent = play(run, seed, only)  # the first run may have compiled kernels
             if spent > SLOW and outcome != "failed":
                 outcome, told = "failed", f"took {spent:.1f} s of processor time. {told}"
         print(json.dumps({"seed": seed, "outcome": outcome, "told": told, "spent": spent}), file=pipe)
 
 
 def play(run, seed: int, only: str | None = None) -> tuple[str, str, float]:
-    """Play one case: good, refused or failed; what there is to tell; and its processor time."""
+    """Run one case; return its outcome (good, refused or failed), a description, and its processor time."""
     begin = time.process_time()
     try:
         outcome, told = "good", run(seed) if only is None else run(seed, only)
@@ -55,7 +55,7 @@ def play(run, seed: int, only: str | None = None) -> tuple[str, str, float]:
 
 
 def _limit_memory() -> None:
-    """Let the process grow so far and no further: a size that a file claims must not be taken on trust."""
+    """Limit the memory of the process, so that allocations of sizes declared in a damaged file fail."""
     try:
         with open("/proc/self/statm") as file:
             held = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
@@ -65,7 +65,7 @@ def _limit_memory() -> None:
 
 
 def main(argv: list[str]) -> None:
-    """Play the cases that the arguments name: kind, first seed, number, and perhaps a subject."""
+    """Run the cases of the arguments: kind, first seed, number of cases, and optionally the tested object."""
     kind, first, count = argv[0], int(argv[1]), int(argv[2])
     work(kind, range(first, first + count), *argv[3:])
 
