@@ -1,4 +1,4 @@
-"""Fits in which the rule has parameters of its own: learned together with the coefficients."""
+"""Fits of coefficients together with the parameters of a learned rule."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from bagwise.solvers.working_set import ElasticNet
 if TYPE_CHECKING:
     from bagwise.models.linear_model.engine.fit import Fit
 
-# Soft thresholds that a learned rule may start from: how they grow, and how many of the best are taken.
+# Soft thresholds as starts of a learned rule: the ratio of successive thresholds, and how many are kept.
 _SOFT_RATIO, _SOFT_KEPT = 2, 2
-# EM steps of the rule alone between two looks at the coefficients.
+# EM steps of the rule between two fits of the coefficients.
 _RULE_STEPS = 10
-# L-BFGS takes more steps than Newton, each at a small part of the cost.
+# L-BFGS needs more steps than Newton's method, and each step costs much less.
 _STEPS_PER_NEWTON = 10
-# Thresholds on either side of the best that must be worse before the search for a better one ends.
+# The search for a threshold stops if this many thresholds on both sides of the best one are worse.
 _PATIENCE = 2
-# Rules within this many units of log-likelihood of the best are looked at from all starts.
+# Rules within this many units of log-likelihood of the best are fitted from all starts.
 _CLOSE = 10.0
 
 
 @dataclass(frozen=True)
 class LearnedResult(SolverResult):
-    """The end of a run, with the rule that it learned; the value contains the rule's prior.
+    """Result of a run with its learned rule; the value includes the log prior of the rule.
 
-    `tried` are the rules that were compared, if there were several, each with the best value reached.
+    `tried` contains the compared rules, if there were several, with the best value of each.
     """
 
     rule: Rule
@@ -44,33 +44,33 @@ class LearnedResult(SolverResult):
 
 
 def learn_rule(fit: Fit, rules: Sequence[Rule], given: Sequence[np.ndarray] = ()) -> list[LearnedResult]:
-    """Minimise over coefficients and rule from all starts, or from those that are `given`.
+    """Minimise over coefficients and rule from the starts of the fit, or from the starts `given`.
 
-    The objective, per unit of bag weight, is that of `LinearBagProblem`, an L1 norm, and minus the log prior
-    of the rule's parameters. Without L1 norm, parameters without constraints go with the coefficients into
-    one L-BFGS run: the gradient in them comes from the same pass (Fisher's identity). Otherwise coefficients
-    and EM steps of the rule take turns. Where the rule is one of several, a discrete parameter, the best is
-    searched for.
+    The objective per unit of bag weight is that of `LinearBagProblem` plus an L1 norm minus the log prior of
+    the rule's parameters. Without L1 norm, unconstrained parameters of the rule and coefficients are fitted
+    jointly by L-BFGS. The same pass over the bags computes both gradients (Fisher's identity). Otherwise,
+    fits of the coefficients alternate with EM steps of the rule. If the parameter of the rule is discrete,
+    the best of several rules is searched for.
 
     Parameters
     ----------
     fit : Fit
-        Minimises over the coefficients alone.
+        The fit, which minimises over the coefficients alone.
     rules : sequence of Rule
-        A rule to be learned, or the values of a discrete parameter.
+        The rule to learn, or one rule for each value of a discrete parameter.
     given : sequence of arrays
-        Starts, in place of those of the fit.
+        Starts that replace those of the fit.
 
     Returns
     -------
     list of LearnedResult
-        One for every start, or for every rule that was compared.
+        One result per start, or per compared rule.
     """
     if len(rules) > 1:
         return _best_rule(fit, rules, given)
     (rule,) = rules
     if not isinstance(rule, LearnedRule):
-        raise TypeError(f"rule={rule!r} says that it learns; then it must be a LearnedRule.")
+        raise TypeError(f"rule={rule!r} has learns=True, so it must be a LearnedRule.")
     return [oriented(result, fit.problem) for result in _one_rule(fit, rule, given)]
 
 
@@ -93,16 +93,16 @@ def _one_rule(fit: Fit, rule: LearnedRule, given: Sequence[np.ndarray]) -> list[
 
 
 def _soft_thresholds(fit: Fit, rule: LearnedRule) -> list[tuple[LearnedRule, np.ndarray]]:
-    """Starts for a rule that may be like a threshold: the best of several, with their coefficients.
+    """Return the best of several soft thresholds with their coefficients, as starts of a learned rule.
 
-    Where many positive instances are needed, random starts end with a labeler that is nearly constant.
+    If a bag needs many positive instances to be positive, random starts lead to a nearly constant labeler.
     """
     ends: list[tuple[float, LearnedRule, np.ndarray]] = []
     largest = int(np.diff(fit.problem.offsets).max())
     k = 1
     while k <= largest and (soft := rule.soft_threshold(k)) is not None:
         under_it = fit.under(soft)
-        # Each from the null model: what another number of instances has led to holds on to it.
+        # Always start from the null model: the optimum for another threshold is a local optimum nearby.
         result = under_it.solve(under_it.starts()[0])
         ends.append((result.value - soft.log_prior() / fit.problem.total, soft, result.x))
         if result.status is Status.INTERRUPTED:
@@ -123,7 +123,7 @@ def _jointly(fit: Fit, rule: LearnedRule, start: np.ndarray) -> LearnedResult:
 
 
 def _or_in_turns(fit: Fit, joint: JointProblem, result: SolverResult, **how: int) -> LearnedResult:
-    """Give the end of a joint run, or where EM says that it is none, what the two in turns make of it."""
+    """Return the result of a joint run, or continue it by alternating fits if EM still improves it."""
     theta, vector = joint.split(result.x)
     rule = joint.rule.with_parameters(vector)
     checkpoint = fit.control.checkpoint.next_run(result.x)
@@ -131,13 +131,13 @@ def _or_in_turns(fit: Fit, joint: JointProblem, result: SolverResult, **how: int
     is_small = gain <= _small(fit, result.value)
     if result.status is Status.INTERRUPTED or (result.converged and is_small):
         return learned_result(result, rule, theta)
-    # The optimum may lie on the border, where values of a table are equal: EM reaches it.
+    # The optimum can be at the boundary, where values of a table are equal. Only EM reaches it.
     rest = _in_turns(fit, rule, theta)
     return replace(rest, history=(*result.history, *rest.history[1:]), n_iter=result.n_iter + rest.n_iter)
 
 
 def _small(fit: Fit, value: float) -> float:
-    """What a step of EM gains at most where it has converged."""
+    """Return the maximum gain of an EM step at convergence."""
     return 0.1 * fit.control.tol * max(1.0, abs(value))
 
 
@@ -168,7 +168,7 @@ def _in_turns(fit: Fit, rule: Rule, start: np.ndarray) -> LearnedResult:
 
 
 def go_on(fit: Fit, end: LearnedResult, sample: LinearBagProblem) -> LearnedResult:
-    """Go on from an end on a sample of the bags, each step being one pass over all."""
+    """Continue from the result on a sample of the bags; each step is one pass over all bags."""
     rule = end.rule
     assert isinstance(rule, LearnedRule)
     if fit.penalty.l1 or not len(rule.parameters()):
@@ -184,7 +184,7 @@ def go_on(fit: Fit, end: LearnedResult, sample: LinearBagProblem) -> LearnedResu
 
 
 def _best_rule(fit: Fit, rules: Sequence[Rule], given: Sequence[np.ndarray]) -> list[LearnedResult]:
-    """Look at rules 1, 2, 4, 8, ... of the list, then around the best, and there from all starts."""
+    """Fit rules 1, 2, 4, 8, ..., then the neighbours of the best rule, and close rules from all starts."""
     best: dict[int, LearnedResult] = {}
     control = fit.control
 
@@ -224,19 +224,19 @@ def _best_rule(fit: Fit, rules: Sequence[Rule], given: Sequence[np.ndarray]) -> 
 
 
 class JointProblem:
-    """`LinearBagProblem` whose rule has parameters too: x is (coefficients, intercept, parameters)."""
+    """`LinearBagProblem` that includes the rule's parameters: x is (coefficients, intercept, parameters)."""
 
     def __init__(self, problem: LinearBagProblem, rule: LearnedRule):
         self.problem = problem
         self.rule = rule
 
     def split(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Give coefficients with intercept, and the rule's parameters."""
+        """Return the coefficients with intercept, and the rule's parameters."""
         n = self.problem.n_features + 1
         return x[:n], x[n:]
 
     def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """Objective and its gradient, in one pass over the bags."""
+        """Return the objective and its gradient, in one pass over the bags."""
         problem = self.problem
         theta, vector = self.split(x)
         rule = self.rule.with_parameters(vector)
@@ -246,7 +246,10 @@ class JointProblem:
         return point.value - rule.log_prior() / problem.total, np.concatenate([point.gradient, -by_rule])
 
     def whole_curvature(self, x: np.ndarray) -> np.ndarray:
-        """Curvature in all parameters: by `Rule.curvature` in coefficients, by differences in the rule's."""
+        """Return the curvature in all parameters.
+
+        For the coefficients, it comes from `Rule.curvature`; for the rule, from finite differences.
+        """
         theta, vector = self.split(x)
         n = len(theta)
         under_it = self.problem.with_rule(self.rule.with_parameters(vector))
@@ -258,7 +261,7 @@ class JointProblem:
         return H
 
     def rule_columns(self, x: np.ndarray) -> np.ndarray:
-        """The columns of the Hessian that belong to the rule's parameters, by differences of the gradient."""
+        """Return the columns of the Hessian for the rule's parameters, by differences of the gradient."""
         n = self.problem.n_features + 1
         columns = []
         for k in range(n, len(x)):
@@ -271,7 +274,7 @@ class JointProblem:
 
 @dataclass(frozen=True)
 class JointPoint:
-    """Objective and gradient at one set of coefficients and parameters of the rule."""
+    """Objective and gradient at given coefficients and parameters of the rule."""
 
     x: np.ndarray
     value: float
@@ -279,9 +282,9 @@ class JointPoint:
 
 
 class LargeJointProblem(JointProblem):
-    """The joint problem on many bags, as the L1 solver wants it; all curvature is that of a sample.
+    """The joint problem on many bags, with the interface of the L1 solver and the curvature of a sample.
 
-    It says how far to step, not where to end.
+    The approximate curvature affects the steps but not the optimum.
     """
 
     has_kinks = False
@@ -292,37 +295,37 @@ class LargeJointProblem(JointProblem):
 
     @property
     def n_features(self) -> int:
-        """The number of parameters but the last."""
+        """Number of parameters, without the last one."""
         return self.problem.n_features + len(self.rule.parameters())
 
     def point(self, x: np.ndarray, base: JointPoint | None = None) -> JointPoint:
-        """Compute value and gradient: one pass."""
+        """Compute value and gradient, in one pass over the bags."""
         return JointPoint(x, *self.value_and_gradient(x))
 
     def exact(self, points: Sequence[JointPoint]) -> list[JointPoint]:
-        """All points are exact."""
+        """Return the points unchanged, because all points are exact."""
         return list(points)
 
     def curvature(self, point: JointPoint, columns: np.ndarray) -> np.ndarray:
-        """Curvature on the sample in some entries and the last."""
+        """Return the curvature of the sample in these columns and the last parameter."""
         entries = np.append(columns, self.n_features)
         return self.sample.whole_curvature(point.x)[np.ix_(entries, entries)]
 
     def restrict(self, columns: np.ndarray) -> LargeJointProblem:
-        """All parameters are needed anyway."""
+        """Return the problem unchanged, because all parameters are needed."""
         return self
 
     def enter(self, point: JointPoint) -> JointPoint:
-        """The point itself."""
+        """Return the point unchanged."""
         return point
 
     def lift(self, point: JointPoint, base: JointPoint) -> JointPoint:
-        """The point itself."""
+        """Return the point unchanged."""
         return point
 
 
 def evaluate_jointly(block: Block, theta: np.ndarray, scaling: Scaling, rule: LearnedRule) -> Sums:
-    """Log-likelihood of a block's bags, its gradient in theta, and the statistics of the rule."""
+    """Return the log-likelihood of the bags in a block, its gradient in theta, and the rule's statistics."""
     by_bag, by_instance, statistics = rule.gradient_and_statistics(
         scaling.dot(theta, block.X), block.offsets, block.y, block.weight
     )
@@ -331,7 +334,7 @@ def evaluate_jointly(block: Block, theta: np.ndarray, scaling: Scaling, rule: Le
 
 
 def rule_statistics(block: Block, theta: np.ndarray, scaling: Scaling, rule: Rule) -> Sums:
-    """Log-likelihood of a block's bags, and what the M step of the rule needs."""
+    """Return the log-likelihood of the bags in a block, and the statistics for the rule's M step."""
     result = rule.estep(scaling.dot(theta, block.X), block.offsets, block.y, block.weight)
     return Sums((float(block.weight @ result.log_likelihood), result.statistics))
 
@@ -339,7 +342,7 @@ def rule_statistics(block: Block, theta: np.ndarray, scaling: Scaling, rule: Rul
 def update_rule(
     problem: LinearBagProblem, rule: Rule, theta: np.ndarray, n_steps: int = _RULE_STEPS
 ) -> tuple[Rule, float]:
-    """Learn the rule by EM for given coefficients; also say what that gained, per unit of weight."""
+    """Learn the rule by EM for fixed coefficients; return it and the gain per unit of bag weight."""
     start = last = -np.inf
     for step in range(n_steps + 1):
         log_likelihood, statistics = problem.blocks.total(rule_statistics, theta, problem.scaling, rule)
@@ -353,7 +356,10 @@ def update_rule(
 
 
 def oriented(result: LearnedResult, problem: LinearBagProblem) -> LearnedResult:
-    """Turn a free table that falls, and the coefficients with it: the same model, if bags have one size."""
+    """Reverse a decreasing free table and the signs of the coefficients.
+
+    This is the same model if all bags have the same size; otherwise, the result is not changed.
+    """
     rule, sizes = result.rule, np.diff(problem.offsets)
     if not isinstance(rule, CountTable) or rule.monotone or (sizes != sizes[0]).any():
         return result
@@ -364,6 +370,6 @@ def oriented(result: LearnedResult, problem: LinearBagProblem) -> LearnedResult:
 
 
 def learned_result(result: SolverResult, rule: Rule, x: Any = None) -> LearnedResult:
-    """A run's end with the rule that belongs to it."""
+    """Return the result of a run together with its rule."""
     x = result.x if x is None else x
     return LearnedResult(x, result.value, result.status, result.n_iter, result.history, rule)

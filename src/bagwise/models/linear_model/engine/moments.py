@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
-# Number of positive and negative terms that are added at a time, so that the gathered values stay in the cache.
+# Number of positive and negative terms that are added at once, so that the gathered values fit in the cache.
 _PAIRS = 1024
 # Bounds for the largest value of a column whose squares do not overflow or underflow in single precision.
 _SMALLEST, _LARGEST = 1e-12, 1e12
@@ -121,11 +121,11 @@ class Moments:
         dtype: DTypeLike = np.float64,
         rough: bool = False,
     ) -> np.ndarray:
-        """Return the sums for k columns of `X`, shape (k + 1, k + 1); the last row and column belong to the 1.
+        """Return the sums for k columns of `X`, shape (k + 1, k + 1).
 
-        Products are computed in `dtype`. With `rough`, terms whose diagonal is small compared with the mean
-        are left out. The cost is one pass over the columns, and k^2 operations for each instance and for each
-        bag.
+        The last row and column belong to the constant 1. Products are computed in `dtype`. With `rough`,
+        terms whose diagonal is small compared with the mean are left out. The cost is one pass over the
+        columns, and k^2 operations for each instance and for each bag.
         """
         diagonal, factor = _diagonal_where_alone(diagonal, factor, offsets)
         negligible = 0.1 * float(np.abs(diagonal).sum()) / len(diagonal) if rough else 0.0

@@ -196,9 +196,10 @@ class LargePath:
     def solve(
         self, sample: Sample | None, grid: np.ndarray, warm_models: dict[Any, Any], **how: bool
     ) -> tuple[Grid, dict[float, WarmModel]]:
-        """Solve for all alphas; compute the path on a sample first, which is drawn here if it is None.
+        """Solve for all alphas, after a path on a sample of the bags.
 
-        The second result contains the curvature models of the downward path on the sample.
+        If `sample` is not passed, it is drawn here. The second result contains the curvature models of the
+        downward path on the sample.
         """
         if sample is None:
             sample = draw_sample(self.problem.blocks.untransformed, np.random.RandomState(0))
