@@ -365,7 +365,7 @@ def test_huge_values_that_come_as_objects_are_named():
 
 def test_a_category_that_is_no_category_is_named():
     bags = DATA.bags.with_instances(np.full(DATA.bags.instances.shape, 1e50))
-    with pytest.raises(ValueError, match=r"family='categorical' needs values 0, 1, \.\.\..* has 1e\+50 as"):
+    with pytest.raises(ValueError, match=r"family='categorical' needs values 0, 1, \.\.\..* has 1e\+50 in"):
         MIMixture("categorical", random_state=0).fit(bags, DATA.y)
 
 

@@ -63,7 +63,7 @@ def test_the_instance_of_a_refusal_is_counted_from_the_first_part(monkeypatch):
     X, weight = draw("bernoulli", missing=False)
     X[41, 1] = 0.5
     for refuse in (lambda: check_all(family, X, None), lambda: start_statistics_of(family, X, weight)):
-        with pytest.raises(ValueError, match=r"instance 41 has 0\.5 as feature 1"):
+        with pytest.raises(ValueError, match=r"instance 41 has 0\.5 in feature 1"):
             refuse()
 
 

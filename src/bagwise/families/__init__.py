@@ -1,13 +1,13 @@
-"""Families of distributions: how a class generates instances, for the components of mixtures.
+"""Families of distributions for the components of mixtures.
 
-A family knows nothing of bags, classes or EM. It returns log densities, additive statistics, parameters
-from their sums, and a prior.
+A family does not depend on bags, classes or EM. It computes log densities, additive statistics, parameters
+from sums of statistics, and a prior.
 
 - `base`: the interface. `gaussian`, `gaussian_diag`, `bernoulli`, `categorical`, `markov`: the families.
-- `prior`: priors of Gaussian parameters. `moments`: sums of products. `discrete`, `refusal`: checks of
+- `prior`: priors of Gaussian parameters. `moments`: sums of products. `discrete`, `refusal`: validation of
   values.
 - `parts`: blocks in their stored precision, or small parts in double precision. `make`: the names that
-  users pass.
+  users can pass.
 """
 
 from bagwise.families.base import Family

@@ -1,4 +1,4 @@
-"""What a family of distributions gives a mixture: four methods and one flag."""
+"""Interface of distribution families for mixtures: four methods and one flag."""
 
 from __future__ import annotations
 
@@ -10,41 +10,42 @@ from sklearn.base import BaseEstimator
 
 
 class Family(BaseEstimator):
-    """Base class: how the instances of one component are distributed.
+    """Base class of families: the distribution of the instances of one component.
 
-    A subclass defines four methods. ``params`` is a tuple of arrays (a NamedTuple reads best), ``prior``
-    is what `start` returns, and ``sums`` is one array of any fixed shape:
+    A subclass defines four methods. ``params`` is a tuple of arrays, preferably a NamedTuple. ``prior`` is
+    the return value of `start`, and ``sums`` is one array of any fixed shape:
 
     - ``log_density(X, params) -> (n_instances,)``;
-    - ``statistics(X, weight, params, prior) -> sums``, the weighted sum over instances of (expected)
-      sufficient statistics: blocks of instances add up;
+    - ``statistics(X, weight, params, prior) -> sums``, the weighted sum of the (expected) sufficient
+      statistics of the instances. The results of blocks are added;
     - ``mstep(sums, weight, prior) -> params``, the parameters that maximise the expected log density
-      plus the log prior, where `weight` is the sum of the weights that made `sums`. It must also answer
-      for ``weight = 0``;
+      plus the log prior. Here `weight` is the sum of the instance weights in `sums`. The method must also
+      work for ``weight = 0``;
     - ``log_prior(params, prior) -> float``, up to a constant.
 
-    and says by ``statistics_need_params`` whether `statistics` looks at `params`, as it must where
-    something in an instance is hidden. If it does not, a mixture computes the statistics of instances
-    whose labels are known only once.
+    A subclass sets ``statistics_need_params`` if `statistics` depends on `params`, which is necessary if
+    parts of an instance are hidden. Otherwise, a mixture computes the statistics of instances with known
+    labels only once.
 
-    The other methods have defaults, and are there to be quick or to do more; see each.
+    The other methods have defaults. Override them to save time or to support additional features.
 
     Attributes
     ----------
     statistics_need_params : bool
         Whether `statistics` depends on `params`.
     missing : {"refuse", "skip", "expect"}
-        What NaN in the instances means: refused; left out by all methods, since the features are
-        independent; or replaced in `statistics` by its expectation, which needs `params`.
+        Treatment of NaN in the instances. With "refuse", NaN raises an error. With "skip", all methods ignore
+        NaN, because the features are independent. With "expect", `statistics` replaces NaN by its
+        expectation, which needs `params`.
     takes_sequences : bool
         Whether instances are `Sequences` rather than the rows of a matrix.
     in_any_precision : bool
-        Whether all methods take large blocks of instances as they lie, in float32 or float64, and make
-        nothing of their size. Else they are given small parts in float64, one after another.
+        Whether all methods accept large blocks of instances in float32 or float64 and allocate no arrays of
+        that size. Otherwise, the methods are called for small parts in float64.
 
     Examples
     --------
-    Waiting times: log p(x) = log r - r x, with a prior worth one event in one unit of time.
+    Waiting times with log p(x) = log r - r x. The prior is equivalent to one event in one unit of time.
 
     >>> import numpy as np
     >>> from bagwise import Bags, Family, MIMixture
@@ -71,108 +72,110 @@ class Family(BaseEstimator):
     in_any_precision = False
 
     def log_density(self, X: Any, params: Any) -> np.ndarray:
-        """Log density of every instance."""
+        """Compute the log density of every instance."""
         raise NotImplementedError(f"{type(self).__name__} must define log_density.")
 
     def statistics(self, X: Any, weight: np.ndarray, params: Any, prior: Any) -> np.ndarray:
-        """Weighted sum over instances of their (expected) sufficient statistics."""
+        """Compute the weighted sum of the (expected) sufficient statistics of the instances."""
         raise NotImplementedError(f"{type(self).__name__} must define statistics.")
 
     def mstep(self, sums: np.ndarray, weight: float, prior: Any) -> Any:
-        """Parameters of the largest expected log density plus log prior."""
+        """Return the parameters that maximise the expected log density plus the log prior."""
         raise NotImplementedError(f"{type(self).__name__} must define mstep.")
 
     def log_prior(self, params: Any, prior: Any) -> float:
-        """Log density of the parameters, up to a constant."""
+        """Compute the log prior density of the parameters, up to a constant."""
         raise NotImplementedError(f"{type(self).__name__} must define log_prior.")
 
-    # ------------------------------------------------------------------ with defaults
+    # ------------------------------------------------------------------ methods with defaults
 
     def start_statistics(self, X: Any, weight: np.ndarray) -> Any:
-        """Give what `start` needs of some training instances; blocks of them add up by ``+``.
+        """Return the input of `start` for a block of training instances; blocks are summed with ``+``.
 
-        Here instances are refused that the family cannot have made. By default nothing is needed.
+        This method raises an error for instances that are impossible under the family. By default, it returns
+        0.
         """
         return 0.0
 
     def start(self, sums: Any, n_components: int, prior: Any) -> Any:
-        """Resolve the user's `prior`; by default it stays as it is.
+        """Resolve the user's `prior`; by default, return it unchanged.
 
         Parameters
         ----------
         sums : object
-            What `start_statistics` gave, added up over all training instances.
+            Sum of `start_statistics` over all training instances.
         n_components : int
-            The number of components that will share them.
+            Number of components of the mixture.
         prior : object
-            As given to the mixture.
+            Parameter `prior` of the mixture.
 
         Returns
         -------
         object
-            What `mstep` and `log_prior` get.
+            Argument `prior` of `mstep` and `log_prior`.
         """
         return prior
 
     def check(self, X: Any, params: Any) -> None:
-        """Refuse new instances that a component cannot have made; by default none are."""
+        """Raise an error for new instances that are impossible under a component; by default, do nothing."""
 
     def mstep_all(self, sums: Iterable[np.ndarray], weights: np.ndarray, prior: Any) -> list[Any]:
-        """M step of all components; by default they have no parameter in common."""
+        """Run the M step of all components; by default, components share no parameters."""
         return [self.mstep(s, float(w), prior) for s, w in zip(sums, weights, strict=True)]
 
     def log_prior_all(self, components: Sequence[Any], prior: Any) -> float:
-        """Log prior of all components."""
+        """Compute the log prior of all components."""
         return float(sum(self.log_prior(params, prior) for params in components))
 
     def count_parameters(self, components: Sequence[Any]) -> int:
-        """Number of free parameters of all components, for information criteria."""
+        """Return the number of free parameters of all components, for information criteria."""
         return sum(len(self.pack(params)) for params in components)
 
     def log_odds(self, X: Any, positive: Any, negative: Any) -> np.ndarray:
-        """Log density under `positive` less that under `negative`, for instances without NaN."""
+        """Compute the log density under `positive` minus that under `negative`, for instances without NaN."""
         return self.log_density(X, positive) - self.log_density(X, negative)
 
     def log_density_of_sums(self, sums: np.ndarray, weight: float, params: Any, prior: Any) -> float | None:
-        """Weighted sum of the log densities of the instances that made `sums`; None if that is not enough.
+        """Compute the weighted sum of log densities from `sums`; return None if that is not possible.
 
-        It is enough in an exponential family, where log densities are linear in the sufficient
-        statistics; then the labelled instances need not be read again at all.
+        This is possible in exponential families, where log densities are linear in the sufficient statistics.
+        The labelled instances then do not have to be read again.
         """
         return None
 
     def settled(self, sums: Any) -> Self:
-        """Give the family with what `sufficient` must know of all training instances, by default nothing.
+        """Return the family with the settings that `sufficient` needs; by default, return it unchanged.
 
-        `sums` is what `start_statistics` gave for them.
+        `sums` is the sum of `start_statistics` over all training instances.
         """
         return self
 
     def sufficient(self, X: Any) -> np.ndarray:
-        """Sufficient statistics of every instance, (n_instances, n_statistics), for complete instances.
+        """Compute sufficient statistics (n_instances, n_statistics) of instances without missing values.
 
-        Log-odds of two components are linear in them: this is all that the discriminative partner needs.
+        The log-odds of two components are linear in them. The corresponding discriminative model only needs
+        these statistics.
         """
-        raise TypeError(f"{type(self).__name__} does not give its sufficient statistics.")
+        raise TypeError(f"{type(self).__name__} does not implement sufficient statistics.")
 
     def sample(self, params: Any, n: int, rng: np.random.RandomState) -> Any:
         """Draw `n` instances."""
-        raise TypeError(f"{type(self).__name__} cannot draw samples.")
+        raise TypeError(f"{type(self).__name__} does not implement sample.")
 
     def example(self, n: int, rng: np.random.Generator) -> Any:
-        """Draw `n` instances of a kind that the family can have made, for tests.
+        """Draw `n` instances that are possible under the family, for tests.
 
-        By default three features with normal values, correlated and away from zero; a family of other
-        instances draws its own.
+        The default is three correlated normal features with mean 5. Families with other instances override
+        this method.
         """
         return rng.normal(size=(n, 3)) @ rng.normal(size=(3, 3)) + 5.0
 
     def pack(self, params: Any) -> np.ndarray:
-        """Write parameters as a vector without constraints; by default their numbers, one after another."""
+        """Convert parameters to an unconstrained vector; by default, concatenate their values."""
         return np.concatenate([np.ravel(part) for part in params])
 
     def unpack(self, vector: np.ndarray, params: Any) -> Any:
-        """Read parameters from a vector; `params` shows their form."""
+        """Convert a vector to parameters; `params` is a template for their structure."""
         parts, begin = [], 0
         for part in params:
             size = np.size(part)

@@ -1,4 +1,4 @@
-"""Gaussian components with full covariances, each its own or one for all."""
+"""Gaussian components with full covariances, separate or shared."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from bagwise.families.prior import GaussianPrior, matrix_prior
 
 _LOG_2PI = float(np.log(2 * np.pi))
 
-# So many rows at a time, at most, for each of which there is a matrix; and so many numbers in these.
+# Limits on batches of rows that need a matrix per row: number of rows, and number of values in the matrices.
 _ROWS = 4096
 _MATRIX_VALUES = 2**18
 
 
 class GaussianParams(NamedTuple):
-    """Mean and covariance."""
+    """Mean and covariance of a component."""
 
     mean: np.ndarray
     covariance: np.ndarray
 
 
 class Gaussian(Family):
-    """Gaussian with a full covariance.
+    """Gaussian family with a full covariance.
 
-    The posterior mode under `FraleyRaftery`, for weights w of total n, d features, prior mean m,
-    S = sum w (x - m) and B = sum w (x - m)(x - m)' - S S' / (n + kappa), is ::
+    Let w be weights with sum n, d the number of features, m the prior mean, S = sum w (x - m), and
+    B = sum w (x - m)(x - m)' - S S' / (n + kappa). The posterior mode under `FraleyRaftery` is ::
 
         mu = m + S / (n + kappa),    Sigma = (L + B) / (n + nu + d + 1 + c)
 
-    with c = 1, or 0 for kappa = 0. Missing values (NaN) are integrated out: the density is that of the
-    features an instance has, and the statistics take the expectation of the others given these.
+    with c = 1, or c = 0 if kappa = 0. Missing values (NaN) are integrated out. The density is that of the
+    observed features, and the statistics use the conditional expectation of the missing features.
 
-    Use it for up to a few dozen features; before that many, `GaussianDiag` or principal components.
-    O(n_instances * n_features^2) for every method, by matrix products; with missing values also
-    O(n_features^3) for every pattern of them.
+    Use it for up to a few dozen features. For more features, use `GaussianDiag` or principal components. The
+    cost of every method is O(n_instances * n_features^2), with matrix products. Missing values add
+    O(n_features^3) for every pattern of missing features.
 
     Examples
     --------
@@ -57,15 +57,15 @@ class Gaussian(Family):
     in_any_precision = True
 
     def start_statistics(self, X: Any, weight: np.ndarray) -> Moments:
-        """Means, and covariances of all pairs of features."""
+        """Compute the means and the covariances of all pairs of features."""
         return moments_of(X, weight, pairs=True)
 
     def start(self, sums: Any, n_components: int, prior: Any) -> GaussianPrior:
-        """Resolve the prior on all instances."""
+        """Compute the prior from the moments of all instances."""
         return matrix_prior(prior, sums, n_components)
 
     def log_density(self, X: Any, params: Any) -> np.ndarray:
-        """Log density of every instance, over the features that it has."""
+        """Compute the log density of every instance, ignoring missing values."""
         out = _log_normal(X, *params)
         missing = np.flatnonzero(np.isnan(out))
         for part in cut_rows(len(missing), _rows_with_matrix(X)):
@@ -78,7 +78,7 @@ class Gaussian(Family):
         return out
 
     def log_odds(self, X: Any, positive: Any, negative: Any) -> np.ndarray:
-        """Difference of two log densities, in one pass over complete instances."""
+        """Compute the difference of two log densities, in one pass over instances without missing values."""
         from bagwise._core.compiled.mixture import whitened_odds
 
         (whiten, half_log_det), (other, other_half) = map(
@@ -94,18 +94,19 @@ class Gaussian(Family):
         )
 
     def statistics(self, X: Any, weight: np.ndarray, params: Any, prior: Any) -> np.ndarray:
-        """Sums of w u and of w u u', u = x - m, the former as the first row: (n_features + 1, n_features)."""
+        """Compute the sums of w u (row 0) and of w u u', u = x - m: (n_features + 1, n_features)."""
         from bagwise._core.compiled.mixture import second_moments
 
         weight, mean, zero = readonly(weight, prior.mean, 0.0 * prior.mean, dtype=np.float64)
         sums = second_moments(*for_kernels(X), weight, mean)
-        if not np.isnan(sums).any():  # as they are if any instance has a NaN
+        if not np.isnan(sums).any():  # there are no missing values
             return sums
         complete, missing = complete_rows(X)
         sums = second_moments(*for_kernels(picked(X, complete)), *readonly(weight[complete]), mean)
         for part in cut_rows(len(missing), _rows_with_matrix(X)):
-            # What is missing is Gaussian given the rest: its mean is linear, its covariance constant, and
-            # Sigma - Sigma P Sigma, with P the precision of what is seen, is 0 where nothing is missing.
+            # Given the observed features, the missing features are Gaussian with a linear mean and a constant
+            # covariance. The covariance is Sigma - Sigma P Sigma, where P is the precision of the observed
+            # features. It is 0 for observed features.
             some, (each,) = X[missing[part]], readonly(weight[missing[part]])
             seen = ~np.isnan(some)
             which, precision, _ = _precisions(params.covariance, seen)
@@ -120,7 +121,7 @@ class Gaussian(Family):
         return sums
 
     def log_density_of_sums(self, sums: np.ndarray, weight: float, params: Any, prior: Any) -> float:
-        """Weighted sum of log densities: linear in the sums."""
+        """Compute the weighted sum of log densities, which is linear in `sums`."""
         shift = params.mean - prior.mean
         cross = np.outer(shift, sums[0])
         spread = sums[1:] - cross - cross.T + weight * np.outer(shift, shift)
@@ -129,18 +130,21 @@ class Gaussian(Family):
         return float(-weight * (half_log_det + 0.5 * len(shift) * _LOG_2PI) - 0.5 * distance)
 
     def mstep(self, sums: np.ndarray, weight: float, prior: Any) -> GaussianParams:
-        """Mode of the posterior."""
+        """Return the mode of the posterior."""
         shift, B = _about_mode(sums, weight, prior)
         count = weight + prior.nu + len(shift) + 1 + (prior.kappa > 0)
         return GaussianParams(prior.mean + shift, (prior.scale + B) / count)
 
     def log_prior(self, params: Any, prior: Any) -> float:
-        """-(nu + d + 1 + c)/2 log|Sigma| - tr(L Sigma^-1)/2 - kappa/2 (mu - m)' Sigma^-1 (mu - m)."""
+        """Compute the log prior of the mean and the covariance.
+
+        It is -(nu + d + 1 + c)/2 log|Sigma| - tr(L Sigma^-1)/2 - kappa/2 (mu - m)' Sigma^-1 (mu - m).
+        """
         count = prior.nu + len(params.mean) + 1 + (prior.kappa > 0)
         return _log_wishart(params.covariance, count, prior, [params.mean])
 
     def sufficient(self, X: Any) -> np.ndarray:
-        """The features, and all products of two."""
+        """Return the features and all products of two features."""
         row, column = np.tril_indices(X.shape[1])
         return np.hstack([X, X[:, row] * X[:, column]])
 
@@ -150,13 +154,13 @@ class Gaussian(Family):
         return params.mean + rng.standard_normal((n, len(factor))) @ factor.T
 
     def pack(self, params: Any) -> np.ndarray:
-        """Mean, and the lower Cholesky factor with the logarithms of its diagonal."""
+        """Concatenate the mean and the lower Cholesky factor, with the logarithms of its diagonal."""
         factor = np.linalg.cholesky(params.covariance)
         np.fill_diagonal(factor, np.log(np.diag(factor)))
         return np.concatenate([params.mean, factor[np.tril_indices(len(factor))]])
 
     def unpack(self, vector: np.ndarray, params: Any) -> GaussianParams:
-        """Read what `pack` wrote."""
+        """Convert a vector from `pack` back to parameters."""
         d = len(params.mean)
         factor = np.zeros((d, d))
         factor[np.tril_indices(d)] = vector[d:]
@@ -165,14 +169,14 @@ class Gaussian(Family):
 
 
 class GaussianTied(Gaussian):
-    """Gaussians that share one full covariance.
+    """Gaussian family with one full covariance for all components.
 
-    As `Gaussian`, but with B and n summed over all G components, and ::
+    It is like `Gaussian`, but with B and n summed over all G components, and ::
 
         Sigma = (L + B) / (n + nu + d + 1 + c G)
 
-    for the prior of the covariance counts once, that of each mean once. Log-odds of two components are
-    linear in x: the generative counterpart of logistic regression.
+    because there is one prior for the covariance and one for each mean. The log-odds of two components are
+    linear in x. This is the generative counterpart of logistic regression.
 
     Examples
     --------
@@ -185,7 +189,7 @@ class GaussianTied(Gaussian):
     """
 
     def log_odds(self, X: Any, positive: Any, negative: Any) -> np.ndarray:
-        """Difference of two log densities: linear."""
+        """Compute the difference of two log densities, which is linear in X."""
         from bagwise._core.compiled.mixture import diagonal_form
 
         direction = np.linalg.solve(positive.covariance, positive.mean - negative.mean)
@@ -196,7 +200,7 @@ class GaussianTied(Gaussian):
         )
 
     def mstep_all(self, sums: Iterable[np.ndarray], weights: np.ndarray, prior: Any) -> list[GaussianParams]:
-        """Mode of the posterior of all components together."""
+        """Return the joint mode of the posterior of all components."""
         modes = [_about_mode(s, float(w), prior) for s, w in zip(sums, weights, strict=True)]
         d = len(prior.mean)
         count = sum(map(float, weights)) + prior.nu + d + 1 + (prior.kappa > 0) * len(modes)
@@ -204,17 +208,17 @@ class GaussianTied(Gaussian):
         return [GaussianParams(prior.mean + shift, covariance) for shift, _ in modes]
 
     def log_prior_all(self, components: Sequence[Any], prior: Any) -> float:
-        """Log prior of the one covariance and of every mean."""
+        """Compute the log prior of the shared covariance and of all means."""
         count = prior.nu + len(prior.mean) + 1 + (prior.kappa > 0) * len(components)
         return _log_wishart(components[0].covariance, count, prior, [params.mean for params in components])
 
     def count_parameters(self, components: Sequence[Any]) -> int:
-        """Means, and one covariance."""
+        """Return the number of parameters of all means and one covariance."""
         d = len(components[0].mean)
         return len(components) * d + d * (d + 1) // 2
 
     def sufficient(self, X: Any) -> np.ndarray:
-        """The features: the quadratic terms of two components cancel."""
+        """Return the features, because the quadratic terms of two components cancel."""
         return np.asarray(X)
 
 
@@ -228,21 +232,20 @@ def _log_normal(X: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> np.n
 
 
 def _whitener(covariance: np.ndarray) -> tuple[np.ndarray, float]:
-    """Give A with A' A the inverse of the covariance, and half the log of its determinant."""
+    """Return a matrix A such that A' A is the inverse covariance, and half the log determinant."""
     try:
         factor = np.linalg.cholesky(covariance)
     except np.linalg.LinAlgError as error:
         raise np.linalg.LinAlgError(
-            "the covariance of a component is singular but for rounding, as where a few bags have almost all "
-            "of the weight; use a stronger prior, family='gaussian_diag', or weights of less different sizes."
+            "the covariance of a component is numerically singular, for example because a few bags have "
+            "almost all of the weight; use a stronger prior, family='gaussian_diag', or more similar weights."
         ) from error
-    # A small inverse and one product are quicker for many rows than solving for each; that a triangular
-    # solver would do half the work does not matter at this size.
+    # For many rows, multiplying by the small inverse is faster than triangular solves.
     return np.linalg.inv(factor), float(np.log(np.diag(factor)).sum())
 
 
 def _about_mode(sums: np.ndarray, weight: float, prior: GaussianPrior) -> tuple[np.ndarray, np.ndarray]:
-    """Shift of the mode from the prior mean, and the scatter B about it."""
+    """Return the shift of the mode from the prior mean, and the scatter matrix B around the mode."""
     pulled = weight + prior.kappa
     shift = sums[0] / pulled if pulled > 0 else np.zeros(len(sums[0]))
     return shift, sums[1:] - np.outer(sums[0], shift)
@@ -261,13 +264,15 @@ def _rows_with_matrix(X: np.ndarray) -> int:
 
 
 def _precisions(covariance: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """For each pattern of missing features, the precision of the others, with zeros around it.
+    """Compute the precision of the observed features for each pattern of missing features.
 
-    Returns the pattern of every row, (n_patterns, d, d) precisions, and halves of the log determinants.
+    Return the index of the pattern of every row, the precisions (n_patterns, d, d) padded with zeros, and
+    half the log determinants of the covariances.
     """
     patterns, which = np.unique(seen, axis=0, return_inverse=True)
     both = patterns[:, :, None] & patterns[:, None, :]
-    # Ones in the place of missing features make all matrices alike, and change no determinant.
+    # With ones on the diagonal for missing features, all matrices have the same size, and the determinants do
+    # not change.
     padded = np.where(both, covariance, 0.0) + np.eye(len(covariance)) * ~patterns[:, :, None]
     factor = np.linalg.cholesky(padded)
     half_log_det = np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1)

@@ -1,4 +1,4 @@
-"""Gaussian components with independent features."""
+"""Gaussian components with diagonal or spherical covariances."""
 
 from __future__ import annotations
 
@@ -17,25 +17,26 @@ _LOG_2PI = float(np.log(2 * np.pi))
 
 
 class DiagonalParams(NamedTuple):
-    """Mean and variance of every feature (the variance is one number in spherical components)."""
+    """Mean and variance of every feature; for spherical components, the variance is a scalar."""
 
     mean: np.ndarray
     variance: np.ndarray
 
 
 class GaussianDiag(Family):
-    """Gaussian with a variance for each feature.
+    """Gaussian family with a separate variance for each feature.
 
-    The posterior mode under `FraleyRaftery`, for weights w of total n, prior mean m, and with
-    B_j = sum w (x_j - m_j)^2 - (sum w (x_j - m_j))^2 / (n + kappa), is ::
+    Let w be weights with sum n, m the prior mean, and
+    B_j = sum w (x_j - m_j)^2 - (sum w (x_j - m_j))^2 / (n + kappa). The posterior mode under `FraleyRaftery`
+    is ::
 
         mu_j = m_j + sum w (x_j - m_j) / (n + kappa),    sigma_j^2 = (l_j + B_j) / (n + nu + 2 + c)
 
-    with c = 1, or 0 for kappa = 0. A missing value (NaN) is integrated out by leaving it out: n is then
-    the weight of the instances that have the feature.
+    with c = 1, or c = 0 if kappa = 0. Missing values (NaN) are ignored, which is equivalent to integrating
+    them out. For each feature, n is the weight of the instances without a missing value.
 
-    Use it for many features, or few instances. Sums are kept about m, so that a large mean costs no
-    digits. O(n_instances * n_features) for every method.
+    Use it for many features or few instances. Sums are relative to m, so that large means do not cause
+    cancellation. The cost of every method is O(n_instances * n_features).
 
     Examples
     --------
@@ -51,15 +52,15 @@ class GaussianDiag(Family):
     in_any_precision = True
 
     def start_statistics(self, X: Any, weight: np.ndarray) -> Moments:
-        """Mean and variance of every feature."""
+        """Compute the mean and the variance of every feature."""
         return moments_of(X, weight)
 
     def start(self, sums: Any, n_components: int, prior: Any) -> GaussianPrior:
-        """Resolve the prior on all instances."""
+        """Compute the prior from the moments of all instances."""
         return variance_prior(prior, sums, n_components)
 
     def log_density(self, X: Any, params: Any) -> np.ndarray:
-        """Log density of every instance, over the features that it has."""
+        """Compute the log density of every instance, ignoring missing values."""
         from bagwise._core.compiled.mixture import diagonal_form
 
         mean, variance = np.broadcast_arrays(*params)
@@ -76,12 +77,12 @@ class GaussianDiag(Family):
         return out
 
     def log_odds(self, X: Any, positive: Any, negative: Any) -> np.ndarray:
-        """Difference of two log densities, in one pass over complete instances."""
+        """Compute the difference of two log densities, in one pass over instances without missing values."""
         from bagwise._core.compiled.mixture import diagonal_form
 
         mean, variance = np.broadcast_arrays(*negative)
         other_mean, other_variance = np.broadcast_arrays(*positive)
-        # A quadratic in u = x - mean; (u - shift)^2 is written out.
+        # The difference is a quadratic function of u = x - mean, with (u - shift)^2 expanded.
         shift = other_mean - mean
         refuse_other_widths(X, mean, shift)
         slope = shift / other_variance
@@ -90,12 +91,12 @@ class GaussianDiag(Family):
         return diagonal_form(*for_kernels(X), *readonly(mean, slope, curve, dtype=np.float64), constant)
 
     def statistics(self, X: Any, weight: np.ndarray, params: Any, prior: Any) -> np.ndarray:
-        """Sums of w, w u and w u^2 for every feature, with u = x - m: shape (3, n_features)."""
+        """Compute the sums of w, w u and w u^2 for every feature, with u = x - m: shape (3, n_features)."""
         from bagwise._core.compiled.mixture import diagonal_moments
 
         weight, mean = readonly(weight, prior.mean, dtype=np.float64)
         sums = diagonal_moments(*for_kernels(X), weight, mean)
-        if not np.isnan(sums).any():  # as they are if any instance has a NaN
+        if not np.isnan(sums).any():  # there are no missing values
             return sums
         complete, missing = complete_rows(X)
         sums = diagonal_moments(*for_kernels(picked(X, complete)), *readonly(weight[complete]), mean)
@@ -107,28 +108,31 @@ class GaussianDiag(Family):
         return sums
 
     def log_density_of_sums(self, sums: np.ndarray, weight: float, params: Any, prior: Any) -> float:
-        """Weighted sum of log densities: linear in the sums."""
+        """Compute the weighted sum of log densities, which is linear in `sums`."""
         seen, first, second = sums
         shift = params.mean - prior.mean
-        # About the component's own mean; never below zero but for rounding.
+        # Spread around the mean of the component. It can be negative only because of rounding.
         spread = second - shift * (2 * first - seen * shift)
         terms = seen * (_LOG_2PI + np.log(params.variance)) + spread / params.variance
         return float(-0.5 * np.sum(terms))
 
     def mstep(self, sums: np.ndarray, weight: float, prior: Any) -> DiagonalParams:
-        """Mode of the posterior."""
+        """Return the mode of the posterior."""
         shift, spread, seen = _about_mode(sums, prior)
         count = seen + prior.nu + 2 + (prior.kappa > 0)
         return DiagonalParams(prior.mean + shift, (prior.scale + spread) / count)
 
     def log_prior(self, params: Any, prior: Any) -> float:
-        """Sum over features of -(nu + 2 + c)/2 log v - l/(2 v) - kappa (mu - m)^2 / (2 v)."""
+        """Compute the log prior: a sum over features, where v is the variance.
+
+        The terms are -(nu + 2 + c)/2 log v - l/(2 v) - kappa (mu - m)^2 / (2 v).
+        """
         count = prior.nu + 2 + (prior.kappa > 0)
         pull = prior.scale + prior.kappa * np.square(params.mean - prior.mean)
         return float(-0.5 * np.sum(count * np.log(params.variance) + pull / params.variance))
 
     def sufficient(self, X: Any) -> np.ndarray:
-        """Features and their squares."""
+        """Return the features and their squares."""
         return np.hstack([X, np.square(X)])
 
     def sample(self, params: Any, n: int, rng: np.random.RandomState) -> np.ndarray:
@@ -136,23 +140,24 @@ class GaussianDiag(Family):
         return params.mean + np.sqrt(params.variance) * rng.standard_normal((n, len(params.mean)))
 
     def pack(self, params: Any) -> np.ndarray:
-        """Mean and log variance."""
+        """Concatenate the mean and the logarithm of the variance."""
         return np.concatenate([params.mean, np.log(np.atleast_1d(params.variance))])
 
     def unpack(self, vector: np.ndarray, params: Any) -> DiagonalParams:
-        """Read mean and log variance."""
+        """Convert a vector with the mean and the log variance to parameters."""
         d = len(params.mean)
         return DiagonalParams(vector[:d], np.exp(vector[d:]).reshape(np.shape(params.variance)))
 
 
 class GaussianSpherical(GaussianDiag):
-    """Gaussian with one variance for all features.
+    """Gaussian family with one variance for all features.
 
-    As `GaussianDiag`, but with ::
+    It is like `GaussianDiag`, but with ::
 
         sigma^2 = (l + sum_j B_j) / (n d + nu + 2 + c d)
 
-    Use it where features are alike and instances few: log-odds are then distances to two centres.
+    Use it for similar features and few instances. The log-odds then depend only on the distances to two
+    centres.
 
     Examples
     --------
@@ -164,37 +169,37 @@ class GaussianSpherical(GaussianDiag):
     """
 
     def start(self, sums: Any, n_components: int, prior: Any) -> GaussianPrior:
-        """Resolve the prior on all instances: one scale for all features."""
+        """Compute the prior from the moments of all instances, with one scale for all features."""
         resolved = variance_prior(prior, sums, n_components)
         if np.ptp(resolved.scale) > 0:
-            raise ValueError("prior='per_feature' is for family='gaussian_diag'; use prior='default'.")
+            raise ValueError("prior='per_feature' requires family='gaussian_diag'; use prior='default'.")
         return resolved
 
     def log_density_of_sums(self, sums: np.ndarray, weight: float, params: Any, prior: Any) -> float:
-        """Weighted sum of log densities: linear in the sums."""
+        """Compute the weighted sum of log densities, which is linear in `sums`."""
         return super().log_density_of_sums(sums, weight, DiagonalParams(*np.broadcast_arrays(*params)), prior)
 
     def mstep(self, sums: np.ndarray, weight: float, prior: Any) -> DiagonalParams:
-        """Mode of the posterior."""
+        """Return the mode of the posterior."""
         shift, spread, seen = _about_mode(sums, prior)
         count = seen.sum() + prior.nu + 2 + (prior.kappa > 0) * len(shift)
         return DiagonalParams(prior.mean + shift, np.asarray((prior.scale[0] + spread.sum()) / count))
 
     def log_prior(self, params: Any, prior: Any) -> float:
-        """-(nu + 2 + c d)/2 log v - l/(2 v) - kappa |mu - m|^2 / (2 v)."""
+        """Compute the log prior -(nu + 2 + c d)/2 log v - l/(2 v) - kappa |mu - m|^2 / (2 v)."""
         count = prior.nu + 2 + (prior.kappa > 0) * len(params.mean)
         pull = prior.scale[0] + prior.kappa * np.sum(np.square(params.mean - prior.mean))
         return float(-0.5 * (count * np.log(params.variance) + pull / params.variance))
 
     def sufficient(self, X: Any) -> np.ndarray:
-        """Features and the sum of their squares."""
+        """Return the features and the sum of their squares."""
         return np.column_stack([X, np.square(X).sum(axis=1)])
 
 
 def _about_mode(sums: np.ndarray, prior: GaussianPrior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Shift of the mode from the prior mean, the scatter B about it, and the weight per feature."""
+    """Return the shift of the mode from the prior mean, the scatter B around it, and weights per feature."""
     seen, first, second = sums
     pulled = seen + prior.kappa
     shift = np.divide(first, pulled, out=np.zeros_like(first), where=pulled > 0)
-    # Weights are never negative, so a scatter below zero is rounding.
+    # The scatter of nonnegative weights can be negative only because of rounding.
     return shift, np.maximum(second - first * shift, 0.0), seen

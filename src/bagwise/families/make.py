@@ -1,4 +1,4 @@
-"""From the value of an estimator's `family` parameter to a family."""
+"""Conversion of the `family` parameter of estimators to family objects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bagwise.families.gaussian import Gaussian, GaussianTied
 from bagwise.families.gaussian_diag import GaussianDiag, GaussianSpherical
 from bagwise.families.markov import Markov
 
-# The one list of names: constraints, errors and tests derive from it.
+# All family names. Parameter constraints, error messages and tests use this dictionary.
 FAMILIES: dict[str, type[Family]] = {
     "gaussian": Gaussian,
     "gaussian_diag": GaussianDiag,
@@ -23,12 +23,12 @@ FAMILIES: dict[str, type[Family]] = {
 
 
 def make_family(spec: str | Family) -> Family:
-    """Return the family that `spec` means: a name gives the family with its defaults.
+    """Return the family for `spec`; a name is converted to a family with default parameters.
 
     Parameters
     ----------
     spec : str or Family
-        A name in `FAMILIES`. A Family object is returned as it is, not cloned.
+        A name in `FAMILIES`, or a Family object, which is returned without cloning.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Components that make sequences of symbols."""
+"""Components that generate sequences of symbols."""
 
 from __future__ import annotations
 
@@ -12,35 +12,36 @@ from bagwise.families.discrete import Largest, from_log_simplex, log_simplex, re
 
 
 class MarkovParams(NamedTuple):
-    """Probability of the first symbol, (n_symbols,), and of the next given the present, a row for each."""
+    """Probabilities of the first symbol (n_symbols,), and of the next symbol, with a row per symbol."""
 
     initial: np.ndarray
     transition: np.ndarray
 
 
 class MarkovPrior(NamedTuple):
-    """The pseudo-count, and the size of the alphabet."""
+    """Pseudo-count and size of the alphabet."""
 
     pseudo_count: float
     n_symbols: int
 
 
 class Markov(Family):
-    """First-order Markov chain over `Sequences`: each symbol depends on the one before it.
+    """First-order Markov chain over `Sequences`: each symbol depends on the previous symbol.
 
     ::
 
         log p(x) = log theta_I(x_1) + sum_l log theta_T(x_l | x_l-1)
 
-    With a pseudo-count a > 0 (the `prior` of the mixture, 1 by default), which stands for Dirichlet
-    priors, the posterior mode for weights w and an alphabet of S symbols is ::
+    The pseudo-count a > 0 is the `prior` of the mixture, 1 by default. It represents Dirichlet priors. The
+    posterior mode for weights w with sum n and an alphabet of S symbols is ::
 
         theta_I(s) = (sum of w where x_1 = s, + a) / (n + S a)
         theta_T(t | s) = (sum of w n_st(x) + a) / (sum over t of the same)
 
-    where n_st(x) counts the steps from s to t. The lengths of sequences are taken as given.
+    where n_st(x) is the number of steps from s to t. The distribution is conditional on the lengths of the
+    sequences.
 
-    O(total length) for every method. In the paper's section 4 the Kronecker delta should read
+    The cost of every method is O(total length). In section 4 of the paper, the Kronecker delta should be
     [s_1 = s_2], and the left-hand side of the update of theta_T of the negative class is missing.
 
     Parameters
@@ -64,23 +65,23 @@ class Markov(Family):
         self.sample_length = sample_length
 
     def start_statistics(self, X: Any, weight: np.ndarray) -> Largest:
-        """Give the size of the alphabet."""
+        """Return the size of the alphabet."""
         return Largest(np.array(X.n_symbols))
 
     def start(self, sums: Any, n_components: int, prior: Any) -> MarkovPrior:
-        """Give the pseudo-count and the alphabet."""
+        """Return the pseudo-count and the size of the alphabet."""
         return MarkovPrior(read_pseudo_count(prior), int(sums.value))
 
     def log_density(self, X: Any, params: Any) -> np.ndarray:
-        """Log probability of every sequence, given its length."""
+        """Compute the log probability of every sequence, given its length."""
         return _score(X, np.log(params.initial), np.log(params.transition))
 
     def log_odds(self, X: Any, positive: Any, negative: Any) -> np.ndarray:
-        """Difference of two log probabilities, in one pass."""
+        """Compute the difference of two log probabilities in one pass."""
         return _score(X, *(np.log(p) - np.log(q) for p, q in zip(positive, negative, strict=True)))
 
     def statistics(self, X: Any, weight: np.ndarray, params: Any, prior: Any) -> np.ndarray:
-        """Weighted counts of first symbols (first row) and of steps: (n_symbols + 1, n_symbols)."""
+        """Compute weighted counts of first symbols (row 0) and of steps: (n_symbols + 1, n_symbols)."""
         size = prior.n_symbols
         present, following, owner = _steps(X)
         first = np.bincount(X.symbols[X.offsets[:-1]], weight, size)
@@ -88,22 +89,22 @@ class Markov(Family):
         return np.vstack([first, steps.reshape(size, size)])
 
     def log_density_of_sums(self, sums: np.ndarray, weight: float, params: Any, prior: Any) -> float:
-        """Weighted sum of log probabilities: linear in the sums."""
+        """Compute the weighted sum of log probabilities, which is linear in `sums`."""
         return float(np.sum(sums * np.log(np.vstack(params))))
 
     def mstep(self, sums: np.ndarray, weight: float, prior: Any) -> MarkovParams:
-        """Mode of the posterior."""
-        # Sums that are differences may miss zero by rounding.
+        """Return the mode of the posterior."""
+        # Sums computed as differences can be slightly negative because of rounding.
         counts = np.maximum(sums, 0.0) + prior.pseudo_count
         counts /= counts.sum(axis=1, keepdims=True)
         return MarkovParams(counts[0], counts[1:])
 
     def log_prior(self, params: Any, prior: Any) -> float:
-        """The pseudo-count times the sum of all log probabilities."""
+        """Compute the pseudo-count times the sum of all log probabilities."""
         return float(prior.pseudo_count * np.log(np.vstack(params)).sum())
 
     def sufficient(self, X: Any) -> np.ndarray:
-        """First symbol as indicators, and counts of steps; without the first column of either."""
+        """Return indicators of the first symbol, except symbol 0, and counts of all steps."""
         size = X.n_symbols
         present, following, owner = _steps(X)
         first = np.eye(size)[X.symbols[X.offsets[:-1]]]
@@ -114,9 +115,9 @@ class Markov(Family):
     def sample(self, params: Any, n: int, rng: np.random.RandomState) -> Sequences:
         """Draw `n` sequences of length `sample_length`."""
         edges = np.cumsum(np.vstack(params), axis=1)
-        edges[:, -1] = 1.0  # a sum may end a last digit below
+        edges[:, -1] = 1.0  # rounding can make a sum slightly smaller
         drawn = np.empty((n, self.sample_length), dtype=np.int64)
-        row = np.zeros(n, dtype=np.int64)  # row 0 is for first symbols, row s + 1 for those after s
+        row = np.zeros(n, dtype=np.int64)  # row 0 is for first symbols, row s + 1 for symbols after s
         for place in range(self.sample_length):
             drawn[:, place] = (rng.random_sample(n)[:, None] >= edges[row]).sum(axis=1)
             row = drawn[:, place] + 1
@@ -124,22 +125,22 @@ class Markov(Family):
         return Sequences(drawn.ravel(), offsets, n_symbols=len(params.initial))
 
     def example(self, n: int, rng: np.random.Generator) -> Sequences:
-        """Draw sequences of one to five of three symbols."""
+        """Draw sequences of length one to five with three symbols."""
         return Sequences.from_list([rng.integers(0, 3, size=rng.integers(1, 6)) for _ in range(n)])
 
     def pack(self, params: Any) -> np.ndarray:
-        """Log-ratios to the first symbol, row by row."""
+        """Convert probabilities to log-ratios to the first symbol, row by row."""
         return log_simplex(np.vstack(params)).ravel()
 
     def unpack(self, vector: np.ndarray, params: Any) -> MarkovParams:
-        """Read log-ratios."""
+        """Convert log-ratios to probabilities."""
         size = len(params.initial)
         table = from_log_simplex(vector.reshape(size + 1, size - 1))
         return MarkovParams(table[0], table[1:])
 
 
 def _steps(X: Sequences) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Present symbol, following symbol and sequence of every step inside a sequence."""
+    """Return the current symbol, the next symbol and the index of the sequence for every step."""
     inside = np.ones(max(len(X.symbols) - 1, 0), dtype=bool)
     inside[X.offsets[1:-1] - 1] = False
     owner = np.repeat(np.arange(len(X)), X.lengths - 1)

@@ -1,4 +1,4 @@
-"""Means and variances that add up over blocks without losing digits."""
+"""Means and variances that can be added over blocks without cancellation."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from bagwise.families.parts import for_kernels, part_rows
 
 @dataclass(frozen=True)
 class Moments:
-    """Weighted sums of w, w u and w u u', u = x - origin, over the values that are not missing.
+    """Weighted sums of w, w u and w u u' with u = x - origin, over values that are not missing.
 
-    They are kept for every feature, (n_features,), or for every pair of features, (n_features, n_features):
-    entry j, k is then a sum over the instances that have both, in `first` of w u_k. The origin is near the
-    mean; when two are added, both move to the mean of both (Chan, Golub and LeVeque, 1979).
+    The sums are stored for every feature, (n_features,), or for every pair of features,
+    (n_features, n_features). For pairs, entry (j, k) is a sum over the instances with values for both
+    features; in `first`, it is the sum of w u_k. The origin is near the mean. When two objects are added,
+    both are first shifted to the joint mean (Chan, Golub and LeVeque, 1979).
     """
 
     total: float
@@ -40,40 +41,40 @@ class Moments:
         )
 
     def _about(self, origin: np.ndarray) -> Moments:
-        """Give the same sums about another origin."""
+        """Return the same sums relative to another origin."""
         shift = origin - self.origin
-        row = shift if self.seen.ndim == 1 else shift[:, None]  # of feature j; that of k is `shift`
+        row = shift if self.seen.ndim == 1 else shift[:, None]  # shift of feature j; `shift` is for feature k
         first = self.first - shift * self.seen
         second = self.second - row * self.first - shift * self.first.T + row * shift * self.seen
         return Moments(self.total, origin, self.seen, first, second)
 
     @property
     def mean(self) -> np.ndarray:
-        """The mean of every feature; 0 where it has no value."""
+        """Mean of every feature; 0 if the feature has no values."""
         return self.origin + _ratio(_of_each(self.first), _of_each(self.seen))
 
     @property
     def variance(self) -> np.ndarray:
-        """The variance of every feature, with the divisor N - 1 (see `_less_one`)."""
+        """Variance of every feature, with the divisor N - 1 (see `_less_one`)."""
         about = self._about(self.mean)
         return _of_each(about.second) / _less_one(_of_each(self.seen))
 
     @property
     def covariance(self) -> np.ndarray:
-        """The covariance of pairs: a missing value stands at the mean, then the diagonal is rescaled."""
+        """Covariance of pairs, with missing values replaced by the mean and a rescaled diagonal."""
         V = self._about(self.mean).second / _less_one(self.total)
         factor = np.sqrt(self.variance / np.where(np.diag(V) > 0, np.diag(V), 1.0))
         return V * factor[:, None] * factor[None, :]
 
 
 def moments_of(X: np.ndarray | PickedRows, weight: np.ndarray, *, pairs: bool = False) -> Moments:
-    """Sum up a block, of every feature or of every pair of them; nothing of its size is made."""
+    """Compute the moments of a block for features or pairs of features, without arrays of its size."""
     from bagwise._core.compiled.mixture import diagonal_moments, second_moments
 
     matrix = for_kernels(X)
     weight, zero = readonly(weight, np.zeros(X.shape[1]), dtype=np.float64)
     sums = diagonal_moments(*matrix, weight, zero)
-    if np.isnan(sums).any():  # as they are if any instance has a NaN
+    if np.isnan(sums).any():  # there are missing values
         return _moments_of_some(X, weight, pairs=pairs)
     total, (origin,) = float(weight.sum()), readonly(_ratio(sums[1], sums[0]))
     if not pairs:
@@ -84,10 +85,10 @@ def moments_of(X: np.ndarray | PickedRows, weight: np.ndarray, *, pairs: bool = 
 
 
 def _moments_of_some(X: np.ndarray | PickedRows, weight: np.ndarray, *, pairs: bool) -> Moments:
-    """Sum up a block with missing values."""
+    """Compute the moments of a block with missing values."""
     parts = cut_rows(len(X), part_rows(X))
     origin = np.zeros(X.shape[1])
-    for _ in range(2):  # the first round finds the origin
+    for _ in range(2):  # the first pass determines the origin
         sums = [0.0, 0.0, 0.0]
         for rows in parts:
             seen = ~np.isnan(X[rows])
@@ -113,6 +114,6 @@ def _ratio(sums: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 
 def _less_one(total: np.ndarray | float) -> np.ndarray:
-    """N - 1, or N / 2 of less than two instances: weights may be as small as they like."""
+    """Return N - 1, or N / 2 if N < 2, because the total weight can be arbitrarily small."""
     total = np.asarray(total)
     return np.where(total > 0, np.maximum(total - 1, 0.5 * total), 1.0)

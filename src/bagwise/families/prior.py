@@ -1,4 +1,4 @@
-"""The conjugate prior that keeps Gaussian components from collapsing."""
+"""Conjugate prior that prevents Gaussian components from collapsing."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from bagwise.families.moments import Moments
 
 
 class FraleyRaftery(BaseEstimator):
-    """A weak conjugate prior on the mean and the covariance of Gaussian components.
+    """Weak conjugate prior on the mean and the covariance of Gaussian components.
 
     With G components, d features, and the mean m and the covariance V of all training instances::
 
         mu | Sigma ~ N(m, Sigma / kappa),    Sigma ~ inverse Wishart(nu, L)
 
-    where nu = d + 2 and L = V / G^(2/d) for full covariances; for diagonal and spherical ones every
-    variance has an inverse gamma prior with nu and l = (tr V / d) / G^(2/d). It acts like a
-    handful of instances spread as the data are, so that no covariance ever is singular.
+    where nu = d + 2 and L = V / G^(2/d) for full covariances. For diagonal and spherical covariances, every
+    variance has an inverse gamma prior with nu and l = (tr V / d) / G^(2/d). The prior is equivalent to a few
+    additional instances with the spread of the data. It prevents singular covariances.
 
     Parameters
     ----------
     kappa : float, default=0.01
-        The number of instances that the prior mean is worth; 0 leaves the means free.
+        Strength of the prior mean, as a number of instances; with 0, there is no prior on the means.
     per_feature : bool, default=False
-        For diagonal covariances: a prior for each variance from the spread of that feature alone,
-        nu = 3 and l_j = V_jj / G^2. Use it where features differ in scale, or are many: the common
-        prior of d features weighs as much as d + 5 instances.
+        For diagonal covariances: whether each variance has a separate prior based only on the variance of
+        that feature, with nu = 3 and l_j = V_jj / G^2. Use it for features on different scales, or for many
+        features: the shared prior of d features has the weight of d + 5 instances.
 
     Notes
     -----
-    Where V has no inverse, although it would need one (a constant or a redundant feature), 1e-6 of the
-    mean variance is added to its diagonal; all features constant count as variance 1.
+    If V must be inverted but is singular because of constant or redundant features, 1e-6 of the mean variance
+    is added to its diagonal. If all features are constant, a variance of 1 is used.
 
     References
     ----------
@@ -53,7 +53,7 @@ class FraleyRaftery(BaseEstimator):
 
 
 class GaussianPrior(NamedTuple):
-    """The resolved prior: mean m (also the origin of all sums), strength kappa, nu, and the scale L or l."""
+    """Resolved prior: mean m (also the origin of all sums), strength kappa, nu, and scale L or l."""
 
     mean: np.ndarray
     kappa: float
@@ -62,10 +62,10 @@ class GaussianPrior(NamedTuple):
 
 
 def read_prior(prior: object) -> FraleyRaftery:
-    """Turn the `prior` of a mixture with Gaussian components into an object."""
+    """Convert the `prior` of a mixture with Gaussian components to a `FraleyRaftery` object."""
     if isinstance(prior, FraleyRaftery):
         if not prior.kappa >= 0:
-            raise ValueError(f"kappa of FraleyRaftery must be at least 0; got {prior.kappa!r}.")
+            raise ValueError(f"kappa of FraleyRaftery must be >= 0; got {prior.kappa!r}.")
         return prior
     if isinstance(prior, str) and prior in ("default", "per_feature"):
         return FraleyRaftery(per_feature=prior == "per_feature")
@@ -76,10 +76,10 @@ def read_prior(prior: object) -> FraleyRaftery:
 
 
 def matrix_prior(prior: object, moments: Moments, n_components: int) -> GaussianPrior:
-    """Resolve the prior for full covariances, from the moments of pairs of features."""
+    """Compute the prior for full covariances from the moments of pairs of features."""
     chosen = read_prior(prior)
     if chosen.per_feature:
-        raise ValueError("prior='per_feature' is for family='gaussian_diag'; use prior='default'.")
+        raise ValueError("prior='per_feature' requires family='gaussian_diag'; use prior='default'.")
     d = len(moments.origin)
     V = np.diag(moments.variance) if moments.total <= d else moments.covariance
     return GaussianPrior(moments.mean, chosen.kappa, d + 2.0, _regular(V) / n_components ** (2 / d))
@@ -90,7 +90,7 @@ def _regular(V: np.ndarray) -> np.ndarray:
     level = np.trace(V) / len(V)
     if level == 0.0:
         return np.eye(len(V))
-    # Judged on correlations: features on different scales are no reason to touch V.
+    # The test uses correlations, so that it does not depend on the scales of the features.
     root = np.sqrt(np.diag(V))
     if (root == 0.0).any() or np.linalg.eigvalsh(V / np.outer(root, root))[0] < 1e-10:
         return V + 1e-6 * level * np.eye(len(V))
@@ -98,12 +98,12 @@ def _regular(V: np.ndarray) -> np.ndarray:
 
 
 def variance_prior(prior: object, moments: Moments, n_components: int) -> GaussianPrior:
-    """Resolve the prior for diagonal and spherical covariances; the scale has an entry per feature."""
+    """Compute the prior for diagonal and spherical covariances; the scale has one value per feature."""
     chosen = read_prior(prior)
     mean, variance, d = moments.mean, moments.variance, len(moments.origin)
     level = variance.mean() if variance.any() else 1.0
     if chosen.per_feature:
-        # A constant feature borrows from the others: nothing is known of its spread.
+        # The data contain no information on the variance of a constant feature, so use the other features.
         variance = np.where(variance > 0, variance, 1e-6 * level)
         return GaussianPrior(mean, chosen.kappa, 3.0, variance / n_components**2)
     return GaussianPrior(mean, chosen.kappa, d + 2.0, np.full(d, level / n_components ** (2 / d)))

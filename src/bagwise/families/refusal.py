@@ -1,4 +1,4 @@
-"""Values that a family cannot have made."""
+"""Errors for values that are impossible under a family."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 
 
 class RefusedValueError(ValueError):
-    """An instance has a value that the family cannot have made.
+    """Error for an instance with a value that is impossible under the family.
 
     Parameters
     ----------
     row, column : int
-        Which instance, and which feature.
+        Indices of the instance and the feature.
     value : float
-        What it is.
+        The invalid value.
     family, expected : str
-        The family, and what it needs.
+        Name of the family, and a description of valid values.
     """
 
     def __init__(self, row: int, column: int, value: float, family: str, expected: str):
@@ -27,11 +27,11 @@ class RefusedValueError(ValueError):
 
     def __str__(self) -> str:
         row, column, value, family, expected = self.args
-        return f"family={family!r} needs {expected}; instance {row} has {value:g} as feature {column}."
+        return f"family={family!r} needs {expected}; instance {row} has {value:g} in feature {column}."
 
 
 def refuse_values(X: np.ndarray, wrong: np.ndarray, family: str, expected: str) -> None:
-    """Raise an error that names the first value that a family cannot have made."""
+    """Raise an error that reports the first invalid value."""
     if wrong.any():
         row, column = (int(i) for i in np.argwhere(wrong)[0])
         raise RefusedValueError(row, column, float(X[row, column]), family, expected)
@@ -39,9 +39,9 @@ def refuse_values(X: np.ndarray, wrong: np.ndarray, family: str, expected: str) 
 
 @contextmanager
 def rows_named_by(numbers: Sequence[int] | np.ndarray) -> Iterator[None]:
-    """Name the instance of a refusal by its number among all, where a part was looked at.
+    """Replace the index of an instance within a part by its index among all instances in errors.
 
-    ``numbers[i]`` is the number of instance i of the part.
+    ``numbers[i]`` is the index of instance i of the part among all instances.
     """
     try:
         yield

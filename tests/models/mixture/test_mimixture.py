@@ -342,7 +342,7 @@ def test_a_wrong_number_of_components_is_refused(wrong):
 def test_new_values_of_a_category_are_refused_at_prediction():
     X = np.array([[0.0], [1.0], [0.0], [1.0]])
     model = MIMixture("categorical", n_init=1, random_state=0).fit(X, [0, 1, 0, 1])
-    with pytest.raises(ValueError, match="instance 0 has 2 as feature 0"):
+    with pytest.raises(ValueError, match="instance 0 has 2 in feature 0"):
         model.predict(np.array([[2.0]]))
 
 

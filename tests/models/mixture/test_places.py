@@ -257,7 +257,7 @@ def test_a_scan_is_fitted_and_predicted(name, large, tmp_path):
 def test_a_refused_value_is_named_by_its_place_among_all(large):
     X, offsets, y, _ = draw("bernoulli")
     X[97, 2] = 7.0
-    with pytest.raises(ValueError, match=r"needs features that are 0 or 1; instance 97 has 7 as feature 2\."):
+    with pytest.raises(ValueError, match=r"needs features that are 0 or 1; instance 97 has 7 in feature 2\."):
         prepare(make_family("bernoulli"), "default", (1, 1), MemoryBlocks(X, offsets, y, np.ones(40), most=9))
 
 
@@ -300,5 +300,5 @@ def test_the_partner_knows_the_categories_of_all_training_bags():
     assert model.family_.n_values == 4
     few = np.zeros((2, 1, 3))
     assert model.decision_function_instances(few).shape == (2,)
-    with pytest.raises(ValueError, match="instance 2 has 4 as feature 2"):
+    with pytest.raises(ValueError, match="instance 2 has 4 in feature 2"):
         model.predict([np.zeros((2, 3)), np.array([[0.0, 0.0, 4.0]])])
