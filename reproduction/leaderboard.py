@@ -202,11 +202,11 @@ of its training bags. Its recipe was developed on the five classic sets (see the
 processor seconds of one thread.
 
 Five data sets can show little. With five data sets, Wilcoxon's signed-rank test cannot find any difference at
-the 5 % level, because its smallest p value is 2/32 = 0.0625, even before a correction for many models. A
-single data set has so few bags that most models do not differ significantly from the best (see the last
-table). A claim such as "one point better on Musk1" is a claim about a single molecule. The ten newsgroups
-come from one collection and were prepared in the same way, so they are less informative than ten unrelated
-data sets.
+the 5 % level, because its smallest p value is 2/32 = 0.0625. A correction for many models increases it
+further. A single data set has so few bags that most models do not differ significantly from the best (see the
+last table). A claim such as "one point better on Musk1" is a claim about a single molecule. The ten
+newsgroups come from one collection and were prepared in the same way, so they are less informative than ten
+unrelated data sets.
 
 For your tests: [{cells_file}]({cells_file}) has the scores of every model, data set and repetition. It also
 shows which bags were classified correctly (r) and wrongly (w), in the order of the data.

@@ -167,9 +167,9 @@ nested results are 0.06 and 0.04 below the paper's, and the results at lambda = 
 amounts.
 
 Links: MILR-s(3) with noisy-OR predictions agrees with the paper within 0.04. MILR-s(0) agrees only with its
-own rule: with the noisy-OR, a bag is positive as soon as the small probabilities of its up to a thousand
-instances add up to 0.7. According to the paper, all methods predict with the noisy-OR, but its 0.79 and 0.85
-for s(0) are closer to our results with the mean.
+own rule. Bags have up to a thousand instances with small probabilities, and the noisy-OR predicts a positive
+bag as soon as these add up to 0.7. According to the paper, all methods predict with the noisy-OR, but its
+0.79 and 0.85 for s(0) are closer to our results with the mean.
 """
 MUSK_FINDINGS = {"musk1": MUSK1_TEXT, "musk2": MUSK2_TEXT}
 

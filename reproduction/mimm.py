@@ -211,11 +211,11 @@ def figure3_report(results: Mapping[str, Any], settings: Settings) -> Report:
                     worse.append(f"{title}, {n} bags: {100 * mean:.1f} ± {100 * error:.1f} above {other}")
     what = "; ".join(worse) if worse else "nowhere"
     text = (
-        "Instance error in percent on 10,000 new instances by the number of training bags, mean of "
-        f"{len(runs)} training sets ± standard error (the paper: 100 sets, without errors). The models have "
-        f"diagonal Gaussians, {2 if settings.quick else 10} starts of at most 200 iterations, and a prior "
-        "with kappa = 0.01. All columns except the last use the paper's identifiability oracle, which "
-        "assigns the class names with the smaller test error.\n\n"
+        "Instance error in percent on 10,000 new instances, by the number of training bags. The values are "
+        f"means of {len(runs)} training sets ± standard error (the paper: 100 sets, without errors). The "
+        f"models have diagonal Gaussians, {2 if settings.quick else 10} starts of at most 200 iterations, "
+        "and a prior with kappa = 0.01. All columns except the last use the paper's identifiability oracle, "
+        "which assigns the class names with the smaller test error.\n\n"
         "MIMM should not have a larger error than MM and MMU where the paper's curves differ. Settings in "
         f"which it is worse by more than two standard errors and half a percent: {what}. With pi = 0.8 and "
         "bags of five or ten, nearly all bags are positive. Labels are then almost uninformative, and the "

@@ -220,9 +220,9 @@ bags are drawn without replacement. Intervals should cover the prior with probab
 If classes are separable, the median error relative to the drawn share is {errors["tail"]:.3f} for "tail" and
 {errors["ratio"]:.3f} for "ratio", on average over the settings. The coverage of bootstrap intervals is
 {span("tail-bootstrap")} % for "tail" and {span("ratio-bootstrap")} % for "ratio". The approximate intervals
-of a fit have a coverage of {span("tail")} % for "tail" and {span("ratio")} % for "ratio"; the latter ignore
-the uncertainty from the choice of degree and ridge. Number of estimates below half of the drawn share:
-{below["tail"]} and {below["ratio"]}.
+of a fit have a coverage of {span("tail")} % for "tail" and {span("ratio")} % for "ratio". The intervals for
+"ratio" ignore the uncertainty from the choice of degree and ridge. Number of estimates below half of the
+drawn share: {below["tail"]} and {below["ratio"]}.
 
 If classes overlap, both estimates are too large: the mean bias over these settings is {bias["tail"]:+.3f} for
 "tail" and {bias["ratio"]:+.3f} for "ratio". *From 0* counts the intervals that reflect this: they start at 0,

@@ -139,13 +139,13 @@ def _text(results: Mapping[str, Any]) -> str:
         for best, off, true in [_closest_told(results, dataset)]
     )
     return f"""
-{n_trials} draws of 20 positive, 180 unlabeled and 200 test bags for every data set and prior, after the bags
-were copied with noise (Musk to 10 times their number, images to 5 times). The standard deviation of the noise
-is 0.01 times the bag's largest absolute value of the feature; the authors' program uses the largest value.
-The number of positive bags among unlabeled and test bags together is fixed instead of binomial. *Printed
-protocol*: copies are made before the split, so that copies of a bag can be on both sides. *No copies on both
-sides*: the original bags are split in half first, each half is copied to the size of the whole, and folds
-keep the copies of a bag together.
+{n_trials} draws of 20 positive, 180 unlabeled and 200 test bags for every data set and prior. Before the
+draws, the bags are copied with noise (Musk to 10 times their number, images to 5 times). The standard
+deviation of the noise is 0.01 times the bag's largest absolute value of the feature; the authors' program
+uses the largest value. The number of positive bags among unlabeled and test bags together is fixed instead of
+binomial. *Printed protocol*: copies are made before the split, so that copies of a bag can be on both sides.
+*No copies on both sides*: the original bags are split in half first, each half is copied to the size of the
+whole, and folds keep the copies of a bag together.
 
 PU-SKC: degree 1 to 3 and lambda 1, 1e-3, 1e-6, chosen by the zero-one PU risk (eq. 10) over 5 folds. Features
 are scaled to [0, 1], and the product in the kernel is divided by the number of features. The prior is

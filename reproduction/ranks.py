@@ -1,8 +1,8 @@
 """Comparison of models over several data sets: mean ranks, significance tests, and a plot of both.
 
 Demsar (2006), Statistical comparisons of classifiers over multiple data sets, JMLR 7, with the correction of
-Benavoli, Corani and Mangili (2016), JMLR 17: pairs are compared by Wilcoxon's signed-rank test instead of
-mean ranks, so that a result does not depend on which other models are compared.
+Benavoli, Corani and Mangili (2016), JMLR 17. Pairs are compared by Wilcoxon's signed-rank test instead of
+mean ranks. Its result does not depend on which other models are compared.
 """
 
 from __future__ import annotations

@@ -155,12 +155,12 @@ def _text(curves: Curves, problem: str, n_folds: int, every: int) -> str:
         "figure are two standard errors. All methods and thresholds use the same folds. Features are "
         f"standardised. The ridge alpha is {ALPHA['linear']:g} on linear features and {ALPHA['fourier']:g} "
         f"on {N_FOURIER} random Fourier features. As in the paper, the kernel width is chosen post hoc for "
-        f"every method and t, here by bag accuracy, from {', '.join(f'{w:g}' for w in WIDTHS)} times the "
-        "square root of the number of features. The paper chooses from ten widths, 0.01 to 10, in a unit "
-        "that it does not state. We tried only these widths, because every width needs one more fit of every "
-        "method at every t and fold. Other widths, such as twice that root, were not measured. CCE1 and "
-        f"CCE2: {N_CLUSTERS} clusters of k-means, then a support vector machine with C and gamma chosen by "
-        "3-fold cross-validation on the training bags; an instance is predicted as a bag of one. SISL "
+        f"every method and t. Here, it is chosen by bag accuracy from {', '.join(f'{w:g}' for w in WIDTHS)} "
+        "times the square root of the number of features. The paper chooses from ten widths, 0.01 to 10, in "
+        "a unit that it does not state. We tried only these widths, because every width needs one more fit "
+        "of every method at every t and fold. Other widths, such as twice that root, were not measured. CCE1 "
+        f"and CCE2: {N_CLUSTERS} clusters of k-means, then a support vector machine with C and gamma chosen "
+        "by 3-fold cross-validation on the training bags; an instance is predicted as a bag of one. SISL "
         "predicts a bag as positive if P(at least t positive instances) is above one half. If no training "
         "bag is positive, all predictions are negative. The paper does not describe splits, scaling, "
         "penalties, and the numbers of clusters and Fourier features. We chose the penalties, the widths and "
@@ -181,11 +181,11 @@ _DATA = {
         "labels for a comparison."
     ),
     "mscv2": (
-        "Pictures have three regions on average, so that only 1 to 14 pictures are positive for t >= 5; the "
-        "paper's curves there also depend on a handful of pictures. For t >= 7, with one to three positive "
-        "pictures, the data hardly distinguish neighbouring thresholds. SORLR3 learns thresholds of 7 to 9 "
-        "at t = 7. At t = 8, where the positive picture is also the largest, it learns 14. It then predicts "
-        "most regions as positive."
+        "Pictures have three regions on average, so that only 1 to 14 pictures are positive for t >= 5. The "
+        "paper's curves for these t also depend on a handful of pictures. For t >= 7, with one to three "
+        "positive pictures, the data hardly distinguish neighbouring thresholds. SORLR3 learns thresholds of "
+        "7 to 9 at t = 7. At t = 8, where the positive picture is also the largest, it learns 14. It then "
+        "predicts most regions as positive."
     ),
 }
 
