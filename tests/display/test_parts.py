@@ -1,4 +1,4 @@
-"""One type of table, shown everywhere: as text, by rich, in Markdown and in HTML."""
+"""Tests of the table type that is displayed as text, by rich, in Markdown and in HTML."""
 
 import io
 import re

@@ -1,4 +1,4 @@
-"""Every picture: into given axes, light or dark, with names that can be read."""
+"""Tests of all plots: existing axes, light and dark styles, readable names."""
 
 import re
 from pathlib import Path
@@ -65,7 +65,7 @@ BAGS, Y = noisy()
 
 @pytest.fixture(scope="module")
 def drawers():
-    """Every picture of the library, as a function of axes."""
+    """Return all plots of the library, as functions of axes."""
     model = MILogisticRegression(n_init=1, random_state=0).fit(BAGS, Y)
     cv = MILogisticRegressionCV(alphas=4, cv=2, n_init=1, random_state=0).fit(BAGS, Y)
     path = milr_path(BAGS, Y, alphas=5)
@@ -118,7 +118,7 @@ def brightness(color) -> float:
 
 
 def written(display) -> list[Text]:
-    """All text of a picture that can be seen."""
+    """Return all visible text of a plot."""
     display.figure_.draw_without_rendering()
     return [
         text
@@ -169,17 +169,17 @@ def test_panels_of_errors_are_a_display():
     panel = {"n_bags": [10, 20], "bayes": 0.1, "errors": {"MIMM": [(0.3, 0.02), (0.2, 0.01)]}}
     display = plot_error_curves({"one": panel, "two": panel})
     assert display.ax_ is display.figure_.axes[0] and len(display.figure_.axes) == 2
-    # Of four panels in rows of three, the second and third are the last of their columns.
+    # With four panels in rows of three, the second and third are at the bottom of their columns.
     four = plot_error_curves({str(i): panel for i in range(4)}).figure_.axes[:4]
     shown = [any(label.get_visible() for label in ax.get_xticklabels()) for ax in four]
     assert shown == [False, True, True, True]
 
 
-# ------------------------------------------------------------ what was wrong once
+# ------------------------------------------------------------ regressions
 
 
 def test_lines_of_a_path_can_be_told_apart(drawers):
-    """Without alpha= they were all of one red."""
+    """Without alpha=, all lines had the same color."""
     ax = drawers["path"](None).ax_
     strong = [line for line in ax.lines if line.get_linewidth() > 1]
     looks = {(line.get_color(), line.get_linestyle()) for line in strong}
@@ -199,7 +199,7 @@ def test_a_path_keeps_the_names_of_features():
 
 @pytest.mark.filterwarnings("error")
 def test_odds_ratios_of_separated_bags_have_ticks_and_intervals():
-    """Wide intervals left the axis without ticks, and rows without intervals."""
+    """With wide intervals, the axis had no ticks, and intervals were missing."""
     X = np.random.default_rng(0).normal(size=(120, 4))
     y = (X[:, 0].reshape(40, 3).max(1) > 0.9).astype(int)
     model = MILogisticRegression(alpha=0.0, random_state=0).fit(Bags(X, np.arange(0, 121, 3)), y)
@@ -230,7 +230,7 @@ def test_a_learned_rule_is_points_with_the_intervals_that_its_band_says():
         labeler = SoftORLogisticRegression(rule, n_init=1, random_state=0).fit(data.bags, data.y).labeler_
         ax = labeler.plot().ax_
         for line in ax.lines:
-            assert line.get_linestyle() == "None", "a number of instances is no half"
+            assert line.get_linestyle() == "None", "lines would suggest fractional counts"
         (bars,) = (part for part in ax.collections if hasattr(part, "get_segments"))
         drawn = np.array([segment[:, 1] for segment in bars.get_segments()])
         np.testing.assert_allclose(drawn, labeler.band()[: len(drawn)])
@@ -278,7 +278,7 @@ def test_patches_lie_at_their_coordinates_in_their_colours(model):
     np.testing.assert_array_equal(found[:, 0], BAGS.instance_columns["coords"][12:16])
     assert (np.ptp(found, axis=1) == 256).all()
     bottom, top = display.ax_.get_ylim()
-    assert bottom > top, "coordinates grow downwards"
+    assert bottom > top, "the y axis must point downwards"
     from matplotlib.colors import LinearSegmentedColormap
 
     probability = model.predict_proba_instances(BAGS[[3]])[:, 1]
@@ -377,7 +377,7 @@ def test_of_a_long_text_the_most_probable_lines_are_shown(model):
     assert "60 more not shown" in ax.get_xlabel()
 
 
-# ------------------------------------------------------------ bags of numbers
+# ------------------------------------------------------------ bags of numeric features
 
 
 def test_tables_show_features_in_deviations_and_intensities_beside():
@@ -395,7 +395,7 @@ def test_tables_show_features_in_deviations_and_intensities_beside():
     redness = table[..., 0] - table[..., 2]
     for k in range(2):
         assert (np.argsort(redness[:, k]) == np.argsort(deviations[:, k])).all()
-    assert np.ptp(redness[:, 2]) < 1e-9, "a constant feature says nothing"
+    assert np.ptp(redness[:, 2]) < 1e-9, "a constant feature must be neutral"
     assert "+ 2" in [text.get_text() for text in display.ax_.texts]
     with pytest.raises(ValueError, match="have 3000 features, but at most 2000 can be plotted"):
         plot_bags(Bags(np.zeros((2, 3000)), [0, 2]), [0, 1])

@@ -1,4 +1,4 @@
-"""Bags with names that would break a page which trusts them."""
+"""Bags with names that break a page if it does not escape them."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ LONG = "W" * 500
 
 
 def hostile_bags(n=40):
-    """Bags with names that would break a page that trusts them."""
+    """Return bags with names that break a page if it does not escape them, and their labels."""
     data = make_noisy_or_bags(n, size=(4, 9), coef=[3.0, -3.0, 0.0], intercept=-3.0, random_state=1)
     names = [HOSTILE, RIGHT_TO_LEFT, LONG]
     ids = [f"{names[i % 3]}{i}" for i in range(n)]

@@ -1,4 +1,4 @@
-"""Curves of held-out scores against scikit-learn and brute force, and whether bands cover."""
+"""Curves of held-out scores compared with scikit-learn and brute force, and coverage of the bands."""
 
 import numpy as np
 import pytest
@@ -104,7 +104,7 @@ def test_a_perfect_ranking_has_the_area_one():
 def test_bands_cover_the_true_curve(monkeypatch):
     monkeypatch.setattr(bands, "_N_DRAWS", 120)
     at = np.array([0.1, 0.3, 0.5])
-    truth = norm.cdf(norm.ppf(at) + 1.0)  # of scores that are one standard deviation apart
+    truth = norm.cdf(norm.ppf(at) + 1.0)  # the scores of the classes are one standard deviation apart
     rng = np.random.default_rng(0)
     covered, widths = [], []
     for _ in range(80):
@@ -113,5 +113,5 @@ def test_bands_cover_the_true_curve(monkeypatch):
         low, high = (np.interp(at, band.x, end) for end in (band.low, band.high))
         covered.append((low <= truth) & (truth <= high))
         widths.append(high - low)
-    # Bands of folds of thirty bags are a little wide rather than narrow, and yet say something.
+    # With folds of thirty bags, bands are slightly too wide, but still informative.
     assert (np.mean(covered, axis=0) > 0.9).all() and (np.mean(widths, axis=0) < 0.42).all()

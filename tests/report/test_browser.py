@@ -1,4 +1,4 @@
-"""A page in a real browser: Chromium, where it is installed (Debian: chromium and chromium-driver)."""
+"""Tests of a report in Chromium, if it is installed (Debian: chromium and chromium-driver)."""
 
 import base64
 import json
@@ -13,15 +13,15 @@ from bagwise import Bags, MILogisticRegression, write_report
 
 pytest.importorskip("jinja2", reason="pages need it")
 pytest.importorskip("matplotlib", reason="pages need it")
-webdriver = pytest.importorskip("selenium.webdriver", reason="pages are tried in a browser by selenium")
+webdriver = pytest.importorskip("selenium.webdriver", reason="browser tests need selenium")
 DRIVER, CHROMIUM = shutil.which("chromedriver"), shutil.which("chromium") or shutil.which("google-chrome")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(
         DRIVER is None or CHROMIUM is None,
-        reason="there is no browser: apt-get install chromium chromium-driver",
+        reason="no browser is installed: apt-get install chromium chromium-driver",
     ),
-    # Pipes to the browser are closed by whoever collects garbage.
+    # Garbage collection closes the pipes to the browser.
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 FLAGS = (
@@ -50,7 +50,7 @@ def browser(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    """The page of a model of bags with hostile names, whose instances lie somewhere."""
+    """Write the report of a model for bags with unusual names and instances with coordinates."""
     bags, y = hostile_bags()
     rng = np.random.default_rng(0)
     places = {"x": rng.integers(0, 9, bags.n_instances), "y": rng.integers(0, 9, bags.n_instances)}
@@ -69,7 +69,7 @@ def page(tmp_path_factory):
 
 @pytest.fixture
 def opened(browser, page):
-    """Opens the page anew; width and scheme may be given."""
+    """Return a function that loads the page again with a given width and colour scheme."""
 
     def open_page(width=1200, scheme="light"):
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
@@ -113,7 +113,7 @@ def test_the_policy_forbids_the_network_and_other_scripts(opened):
         """
     )
     assert set(tried[0]) == {"img-src", "script-src-elem", "connect-src"} and tried[1] is False
-    browser.get_log("browser")  # which has these complaints
+    browser.get_log("browser")  # clears the log, which contains these violations
 
 
 def test_every_figure_is_there_and_legible(opened):
@@ -131,10 +131,10 @@ def test_every_figure_is_there_and_legible(opened):
             """
         )
         names = " ".join(name for name, *_ in found)
-        for title in ("Sizes", "ROC", "Precision", "Calibration", "What features do", "Where they lie"):
+        for title in ("sizes", "ROC", "Precision", "Calibration", "Feature effects", "coordinates"):
             assert title in names
         assert all(w > 200 and h > 60 for _, w, h, _ in found)
-        # As tall as letters of at least eight pixels.
+        # The height of letters of at least eight pixels.
         assert all(letters > 8 for *_, letters in found)
 
 
@@ -181,7 +181,7 @@ def test_a_page_never_scrolls_sideways(opened, width):
         "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
     )
     assert whole <= seen
-    # Nothing sticks out but what lies in a box that scrolls by itself.
+    # Only elements within scrollable boxes may be wider than the page.
     out = browser.execute_script(
         """
         return Array.from(document.querySelectorAll("main *"))
@@ -213,7 +213,7 @@ def test_it_prints_with_all_bags_open(opened):
     browser = opened()
     pdf = base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"])
     assert pdf.startswith(b"%PDF") and pdf.count(b"/Type /Page\n") + pdf.count(b"/Type /Page ") >= 3
-    # What the printer sees: open bags on white, nothing cut off.
+    # In print, all bags are open, the background is white, and nothing is cut off.
     browser.execute_script("dispatchEvent(new Event('beforeprint'))")
     n_closed = "return document.querySelectorAll('details:not([open])').length"
     assert browser.execute_script(n_closed) == 0

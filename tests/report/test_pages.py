@@ -1,4 +1,4 @@
-"""Pages: what stands in them and in which order, what is escaped, how large they are, and what is refused."""
+"""Tests of report pages: content and order, escaping, file size, and refused input."""
 
 import base64
 import hashlib
@@ -258,7 +258,7 @@ def test_hostile_names_stay_text(tmp_path):
 
 
 class Quick(WaistClassifier):
-    """The difference of the means of two classes: quick with any number of bags, sparse or not."""
+    """Score bags by the difference of the class means: fast for many bags, dense or sparse."""
 
     def __init__(self, rule="or"):
         self.rule = rule
@@ -322,7 +322,7 @@ def test_pictures_that_take_too_much_room_become_coarser(tmp_path, monkeypatch):
         assert path.read_text().count("<svg") == path.read_text().count("data:image/png") == 2
         assert sizes[-1] < largest
     assert sizes[0] > 300_000 and sizes[1] > 100_000
-    monkeypatch.setattr(writing, "_LARGEST", 25_000)  # less than the coarsest of them
+    monkeypatch.setattr(writing, "_LARGEST", 25_000)  # smaller than the coarsest version
     path = write_page(page, tmp_path / "a.html")
     assert path.stat().st_size < 25_000 and path.read_text().count("This plot was omitted") == 2
 
@@ -351,7 +351,7 @@ def test_a_comparison_shows_all_its_models_and_opens_bags_of_the_best(comparison
             assert row[2].startswith(f"{one.mean[first]:.3f} (")
     assert "broken failed" in compared and "<svg" in compared
     assert comparison.digest_ in text and "<details" in section(text, "Bags and their instances")
-    # The best model's predictions are those of the comparison.
+    # The page uses the best model's predictions from the comparison.
     right = int((best.predictions[0] == data.y).sum())
     assert f"{right} of 60 held-out bags were classified correctly" in text
 
