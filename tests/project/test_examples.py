@@ -28,7 +28,7 @@ PICTURES = {
 SAID = {
     "plot_threads": "bag 'thread 004'",
     "plot_molecules": "bag '0007'",
-    "plot_recordings": "a bag is positive from 3 positive instances on",
+    "plot_recordings": "a bag is positive if it has at least 3 positive instances",
     "plot_comparison": "The data support the assumption that one positive instance makes a bag positive",
     "plot_larger_than_memory": "identical coefficients: True",
     "plot_cluster": "identical coefficients: True\nidentical coefficients: True",
