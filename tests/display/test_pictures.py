@@ -335,7 +335,7 @@ def test_bags_in_files_and_scores_and_labels_are_drawn(model, tmp_path):
         ({"coords": "time"}, "has 1 columns of type float64; expected two numeric"),
         ({"coords": ("time", "words")}, "expected two numeric columns"),
         ({"patch_size": 0}, "patch_size must be positive; got 0"),
-        ({"image": np.zeros(3)}, r"image has the shape \(3,\)"),
+        ({"image": np.zeros(3)}, r"image has shape \(3,\)"),
         ({"image": np.zeros((3, 3)), "downsample": 0}, "downsample must be positive"),
     ],
 )

@@ -206,7 +206,7 @@ def test_errors_by_groups_are_those_of_statsmodels(data):
     low, _ = found.confidence_interval().T
     np.testing.assert_allclose(low, found.coef - stats.t.ppf(0.975, 299) * found.se)
     assert found.n_groups == 300 and "300 groups of bags" in found.summary() and found.lr_p_value is None
-    with pytest.raises(ValueError, match="groups has 2 different values, too few"):
+    with pytest.raises(ValueError, match="groups has 2 distinct values, too few"):
         model.inference(groups=np.arange(900) % 2)
     with pytest.raises(ValueError, match="groups has 5 values, but there are 900 bags"):
         model.inference(groups=np.arange(5))

@@ -136,7 +136,7 @@ class Inference:
         errors = "observed information" if self.n_groups is None else f"{self.n_groups} groups of bags"
         tests = {
             "score": "score tests; intervals contain the values that are not rejected",
-            "profile": "likelihood ratios; intervals contain the values that are not rejected",
+            "profile": "profile likelihood; intervals contain the values that are not rejected",
             "wald": "Wald tests (z = coef / std err) and Wald intervals",
         }
         score = []
