@@ -117,13 +117,13 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not(make):
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({"n_bags": -1}, "n_bags is -1; expected a whole number of at least 1"),
-        ({"coef": [[1, 2]]}, r"coef has the shape \(1, 2\); expected one weight per feature"),
-        ({"coef": []}, r"coef has the shape \(0,\); expected one weight per feature"),
-        ({"coef": ["a"]}, "coef is not an array of numbers; expected one weight per feature"),
+        ({"n_bags": -1}, "n_bags is -1; expected an integer >= 1"),
+        ({"coef": [[1, 2]]}, r"coef has shape \(1, 2\); expected one weight per feature"),
+        ({"coef": []}, r"coef has shape \(0,\); expected one weight per feature"),
+        ({"coef": ["a"]}, "coef is not a numeric array; expected one weight per feature"),
         ({"coef": [1, 2], "n_features": 3}, "n_features is 3 but coef has 2 features"),
         ({"intercept": np.inf}, "intercept is inf; expected a finite number"),
-        ({"n_informative": 4}, "n_informative is 4; expected a whole number from 0 to 3"),
+        ({"n_informative": 4}, "n_informative is 4; expected an integer from 0 to 3"),
     ],
 )
 def test_a_wrong_parameter_is_refused_by_name(make, wrong, sentence):
@@ -134,15 +134,15 @@ def test_a_wrong_parameter_is_refused_by_name(make, wrong, sentence):
 @pytest.mark.parametrize(
     ("labeler", "sentence"),
     [
-        (0, "labeler is 0; expected a whole number of at least 1"),
-        (1.5, "labeler is 1.5; expected a whole number of at least 1"),
-        ("or", "labeler is 'or'; expected a whole number"),
-        ([0, 1], "labeler has 2 entries but the largest bag has 3 instances; .* 4 in all"),
-        ([[0, 1]], r"labeler has the shape \(1, 2\); expected one probability for every count"),
-        ([0, 0.5, 1, 1.5], r"labeler holds numbers outside \[0, 1\]"),
-        (lambda n, m: n, r"labeler returned numbers outside \[0, 1\]"),
-        (lambda n, m: np.full(n.size, np.nan), r"labeler returned numbers outside \[0, 1\]"),
-        (lambda n, m: [0.5], r"labeler returned the shape \(1,\); .* each of the 20 bags"),
+        (0, "labeler is 0; expected an integer >= 1"),
+        (1.5, "labeler is 1.5; expected an integer >= 1"),
+        ("or", "labeler is 'or'; expected an integer"),
+        ([0, 1], "labeler has 2 entries but the largest bag has 3 instances; .* 4 in total"),
+        ([[0, 1]], r"labeler has shape \(1, 2\); expected one probability for every count"),
+        ([0, 0.5, 1, 1.5], r"labeler contains values outside \[0, 1\]"),
+        (lambda n, m: n, r"labeler returned values outside \[0, 1\]"),
+        (lambda n, m: np.full(n.size, np.nan), r"labeler returned values outside \[0, 1\]"),
+        (lambda n, m: [0.5], r"labeler returned an array of shape \(1,\); .* each of the 20 bags"),
     ],
 )
 def test_a_wrong_labeler_is_refused_with_a_sentence(labeler, sentence):

@@ -69,7 +69,7 @@ def test_by_algorithm_1_the_number_of_hidden_positives_is_binomial(labelled):
 
 
 def test_a_binomial_draw_beyond_the_bags_at_hand_says_what_was_drawn(labelled):
-    with pytest.raises(ValueError, match=r"n_unlabeled=300, of which \d+ were drawn to be positive, and"):
+    with pytest.raises(ValueError, match=r"n_unlabeled=300 \(of which \d+ were drawn as positive\) and"):
         draw(labelled, binomial=True, n_unlabeled=300, class_prior=0.8)
     with pytest.raises(ValueError, match="binomial must be True or False; got 'yes'"):
         draw(labelled, binomial="yes")
@@ -97,10 +97,10 @@ def test_every_way_to_write_two_labels_gives_the_same_draw(labelled):
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({"n_positive": 0}, "n_positive is 0; expected a whole number of at least 1"),
-        ({"n_unlabeled": -3}, "n_unlabeled is -3; expected a whole number of at least 1"),
+        ({"n_positive": 0}, "n_positive is 0; expected an integer >= 1"),
+        ({"n_unlabeled": -3}, "n_unlabeled is -3; expected an integer >= 1"),
         ({"class_prior": 1.1}, "class_prior is 1.1; expected a finite number from 0 to 1"),
-        ({"n_positive": 290}, r"need 313 positive bags but y has \d+; ask for fewer bags"),
+        ({"n_positive": 290}, r"need 313 positive bags but y has \d+; use fewer bags"),
         ({"n_unlabeled": 290, "class_prior": 0.1}, r"need 261 negative bags but y has \d+;"),
     ],
 )
@@ -112,7 +112,7 @@ def test_a_draw_that_cannot_be_made_is_refused_with_the_numbers(labelled, wrong,
 @pytest.mark.parametrize(
     ("y", "sentence"),
     [
-        ([0, 1], r"y has the shape \(2,\); expected one label for each of 3 bags"),
+        ([0, 1], r"y has shape \(2,\); expected one label for each of the 3 bags"),
         ([0, 1, 2], "y has the labels 0, 1, 2; expected 0/1, -1/1 or booleans"),
         ([-1, 0, 1], "y has the labels -1, 0, 1; expected 0/1, -1/1 or booleans"),
         (["a", "b", "b"], "y has the labels 'a', 'b'; .* such as y == 'active'"),
@@ -213,11 +213,11 @@ def test_the_same_seed_gives_the_same_copies_and_another_seed_does_not(labelled)
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({"n_copies": -1}, "n_copies is -1; expected a whole number of at least 0"),
-        ({"n_bags": 299}, "n_bags is 299; expected a whole number of at least 300"),
-        ({"n_copies": 1, "n_bags": 400}, "n_copies=1 and n_bags=400 were both given"),
-        ({"noise": -0.1}, "noise is -0.1; expected a finite number of at least 0"),
-        ({"y": [1, 0]}, r"y has the shape \(2,\); expected one label for each of 300 bags"),
+        ({"n_copies": -1}, "n_copies is -1; expected an integer >= 0"),
+        ({"n_bags": 299}, "n_bags is 299; expected an integer >= 300"),
+        ({"n_copies": 1, "n_bags": 400}, "n_copies=1 and n_bags=400 were both passed"),
+        ({"noise": -0.1}, "noise is -0.1; expected a finite number >= 0"),
+        ({"y": [1, 0]}, r"y has shape \(2,\); expected one label for each of the 300 bags"),
     ],
 )
 def test_a_wrong_parameter_is_refused_by_name(labelled, wrong, sentence):
@@ -226,7 +226,7 @@ def test_a_wrong_parameter_is_refused_by_name(labelled, wrong, sentence):
 
 
 def test_sparse_bags_and_no_bags_cannot_be_augmented(labelled):
-    with pytest.raises(ValueError, match="bags are sparse, and noise would fill them up"):
+    with pytest.raises(ValueError, match="bags are sparse, but noise would make them dense"):
         augment_bags(Bags(sp.csr_array(np.eye(2)), [0, 2]))
-    with pytest.raises(ValueError, match="bags holds no bag; expected at least one"):
+    with pytest.raises(ValueError, match="bags is empty; expected at least one bag"):
         augment_bags(labelled.bags[:0], n_bags=3)

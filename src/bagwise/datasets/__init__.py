@@ -1,9 +1,9 @@
-"""Data to learn from: simulators with known truth, digit bags, and the public benchmarks of the field.
+"""Data sets: simulators with known ground truth, digit bags, and public benchmarks.
 
-Simulators also return the labels of the instances and the parameters, so that an estimator can be
-compared with the truth. Only the ``fetch_`` functions need the network; downloads are checked and cached.
+Simulators also return the instance labels and the parameters, so that estimates can be compared with the
+ground truth. Only the ``fetch_`` functions need the network; downloads are verified and cached.
 
-- `logistic`, `mixture`: simulators; `_draw` is what they share. `resample`: new data sets from existing
+- `logistic`, `mixture`: simulators, with shared code in `_draw`. `resample`: new data sets from existing
   bags.
 - `digits`: digit bags. `fetch`: public data (`_sources`, `_download`, `_parse`).
 """

@@ -1,4 +1,4 @@
-"""Find the original files of a data set: beside the user's data, in the cache, or on the network."""
+"""Read the original files of a data set from the user's data folder, the cache, or the network."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from bagwise.datasets._sources import SOURCES, Source
 
 
 def original_files(dataset: str) -> list[bytes]:
-    """Give the bytes of the original files of a data set, checked, in the order of `SOURCES`.
+    """Return the verified contents of the original files of a data set, in the order of `SOURCES`.
 
-    A file is looked for in ``$BAGWISE_DATA/raw/<dataset>/`` (as it is, or compressed by gzip), then in the
-    cache, and then downloaded into the cache.
+    Files are read from ``$BAGWISE_DATA/raw/<dataset>/`` (plain or compressed with gzip) or from the cache.
+    Otherwise, they are downloaded into the cache.
     """
     return [_read(dataset, source) for source in SOURCES[dataset]]
 
@@ -32,7 +32,7 @@ def _read(dataset: str, source: Source) -> bytes:
             if not _is_original(content, source):
                 raise ValueError(
                     f"{str(path)!r} is not the original file (its SHA-256 is not {source.sha256}); "
-                    "remove it, and it will be downloaded."
+                    "remove it to download the original file."
                 )
             return content
     cached = cache_folder() / dataset / source.name
@@ -55,8 +55,8 @@ def _is_original(content: bytes, source: Source) -> bool:
 
 
 def _download(source: Source, path: Path) -> None:
-    """Fetch a file; it is complete and checked, or absent."""
-    # Only here: pooch and requests are slow to import, and most calls find the file on disk.
+    """Download and verify a file; an incomplete file is never stored."""
+    # Imported here because pooch and requests are slow to import, and most files are already on disk.
     import pooch
     from requests.exceptions import RequestException
 
@@ -68,7 +68,7 @@ def _download(source: Source, path: Path) -> None:
     except OSError as error:
         raise PermissionError(
             f"cannot write to the cache folder {str(folder)!r} ({error.strerror}); set BAGWISE_CACHE to a "
-            f"folder that you can write to."
+            f"writable folder."
         ) from None
     bar = _Bar(source.name, source.size) if sys.stderr.isatty() else False
     get = pooch.HTTPDownloader(progressbar=bar, chunk_size=1 << 16)
@@ -78,33 +78,33 @@ def _download(source: Source, path: Path) -> None:
         raise ConnectionError(
             f"cannot download {source.url} ({_reason(error)}); try again, or put the file at {str(path)!r}."
         ) from error
-    except ValueError as error:  # pooch's word for a wrong checksum
+    except ValueError as error:  # pooch raises this for a wrong checksum
         raise ValueError(
-            f"what {source.url} served is not the original file (its SHA-256 is not {source.sha256}), and "
-            "was thrown away; try again, or look for a proxy that changes downloads."
+            f"the download from {source.url} is not the original file (its SHA-256 is not {source.sha256}) "
+            "and was deleted; try again, or check whether a proxy modifies downloads."
         ) from error
 
 
 def _reason(error: Exception) -> str:
-    """Say in a few words why a request failed."""
+    """Return a short description of the reason for a failed request."""
     response = getattr(error, "response", None)
     if response is not None:
-        return f"the server answered {response.status_code} {response.reason}"
-    names = {"ConnectionError": "no connection", "ConnectTimeout": "no answer", "ReadTimeout": "no answer"}
-    return names.get(type(error).__name__, "the connection broke off")
+        return f"the server returned {response.status_code} {response.reason}"
+    names = {"ConnectionError": "no connection", "ConnectTimeout": "timeout", "ReadTimeout": "timeout"}
+    return names.get(type(error).__name__, "the connection was lost")
 
 
 class _Bar:
-    """A progress bar on standard error, as pooch drives one: `total`, `update`, `reset`, `close`."""
+    """Progress bar on standard error, with pooch's interface: `total`, `update`, `reset`, `close`."""
 
     def __init__(self, name: str, size: int):
         self.name = name
         self.size = size
-        self.total = size  # pooch sets what the server says, which is less for a compressed transfer
+        self.total = size  # overwritten by pooch; smaller for compressed transfers
         self.done = 0
 
     def update(self, n: int) -> None:
-        """Count `n` more bytes."""
+        """Add `n` downloaded bytes."""
         self.done += n
         share = min(1.0, self.done / max(self.total, self.size, 1))
         full = round(30 * share)
@@ -112,10 +112,10 @@ class _Bar:
         sys.stderr.flush()
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Reset the number of downloaded bytes."""
         self.done = 0
 
     def close(self) -> None:
-        """Show that all is there, and end the line."""
+        """Show the complete bar and end the line."""
         self.update(max(self.total, self.size))
         sys.stderr.write("\n")

@@ -1,4 +1,4 @@
-"""One function for each format in which the public data sets were published."""
+"""Parsers for the file formats of the public data sets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bagwise.data.bags import Bags
 
 
 def parse_c45(content: bytes) -> tuple[Bags, np.ndarray]:
-    """Read UCI's Musk: molecule, conformation, 166 whole numbers, class with a full stop."""
+    """Parse the Musk files of UCI: molecule, conformation, 166 integers, and a class followed by a dot."""
     rows = [line.rstrip(".").split(",") for line in content.decode("ascii").splitlines()]
     X = np.array([row[2:-1] for row in rows], dtype=np.int16)
     bags = Bags.from_groups(
@@ -24,9 +24,9 @@ def parse_c45(content: bytes) -> tuple[Bags, np.ndarray]:
 
 
 def parse_indexed(content: bytes) -> tuple[Bags, np.ndarray]:
-    """Read lines ``instance:bag:label index:value ...`` under a line with the numbers of rows and features.
+    """Parse lines ``instance:bag:label index:value ...`` after a line with the number of rows and features.
 
-    Labels are 1 and -1, indices start at 1, and an index that is left out means zero.
+    Labels are 1 and -1, and indices start at 1. The values of missing indices are zero.
     """
     lines = content.decode("ascii").splitlines()
     n_instances, n_features = map(int, lines[0].split())
@@ -44,7 +44,7 @@ def parse_indexed(content: bytes) -> tuple[Bags, np.ndarray]:
 def parse_birdsong(
     features: bytes, instance_labels: bytes, bag_labels: bytes, class_names: bytes
 ) -> dict[str, object]:
-    """Read the four text files of HJA birdsong; classes are counted from 1 in them, from 0 here."""
+    """Parse the four text files of HJA birdsong; their class indices start at 1, the returned ones at 0."""
     table = np.loadtxt(io.BytesIO(features), delimiter=",", skiprows=1)
     labels = np.loadtxt(io.BytesIO(instance_labels), delimiter=",", skiprows=1, dtype=np.int64)
     codes, names = zip(
@@ -71,7 +71,7 @@ def parse_birdsong(
 
 
 def parse_mscv2(content: bytes) -> tuple[Bags, np.ndarray, np.ndarray]:
-    """Read the MATLAB file of MSRC v2: cells of bags and of instance labels, 1 and -1."""
+    """Parse the MATLAB file of MSRC v2, which contains cells of bags and of instance labels 1 and -1."""
     from scipy.io import loadmat
 
     file = loadmat(io.BytesIO(content))
@@ -83,9 +83,10 @@ def parse_mscv2(content: bytes) -> tuple[Bags, np.ndarray, np.ndarray]:
 
 
 def parse_corel(content: bytes, *, feature_names: Sequence[str]) -> tuple[Bags, np.ndarray]:
-    """Read "Corel dogs" and put its images back into the order of the 20 categories of 100.
+    """Parse "Corel dogs" and restore the order of the images: 20 categories with 100 images each.
 
-    The file has the 100 dogs (images 1000 to 1099) first, so a bag's number is not its image's.
+    The file starts with the 100 dogs (images 1000 to 1099), so the index of a bag is not the index of its
+    image.
     """
     table = np.loadtxt(io.BytesIO(content), delimiter=",")
     number = table[:, 1].astype(np.int64)
@@ -96,7 +97,7 @@ def parse_corel(content: bytes, *, feature_names: Sequence[str]) -> tuple[Bags, 
 
 
 def parse_newsgroup(content: bytes) -> tuple[Bags, np.ndarray, np.ndarray]:
-    """Read lines of bag, its label, post, its label, and 200 features, under comments that begin with %."""
+    """Parse lines with bag, bag label, post, post label and 200 features, after comments with %."""
     table = np.loadtxt(io.BytesIO(content), comments="%")
     bags = Bags.from_groups(table[:, 4:].astype(np.float32), table[:, 0].astype(np.int64).astype(np.str_))
     return bags, bags.per_bag(table[:, 1]).astype(np.int64), table[:, 3].astype(np.int64)

@@ -1,10 +1,10 @@
-"""Where the original files of the public data sets are: pinned addresses with sizes and checksums."""
+"""Sources of the original files of the public data sets: pinned URLs with sizes and checksums."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-# GitHub's host of plain files. An address has a commit in it, so what it serves never changes.
+# GitHub's host for raw files. Every URL contains a commit, so the files never change.
 HOST = "https://raw.githubusercontent.com"
 
 
@@ -15,11 +15,11 @@ class Source:
     Attributes
     ----------
     repository, commit, path : str
-        Where it lies in public.
+        Location of the file on GitHub.
     size : int
-        Its bytes.
+        Size in bytes.
     sha256 : str
-        Its checksum.
+        SHA-256 checksum.
     """
 
     repository: str
@@ -30,12 +30,12 @@ class Source:
 
     @property
     def name(self) -> str:
-        """The name of the file."""
+        """Name of the file."""
         return self.path.rsplit("/", 1)[-1]
 
     @property
     def url(self) -> str:
-        """The address it is downloaded from."""
+        """URL of the file."""
         return f"{HOST}/{self.repository}/{self.commit}/{self.path}"
 
 
@@ -46,7 +46,7 @@ _SMAI = ("shreyam4/SMAI-Project", "35fe201d0989dd16866ca6fb7f1db193a67d8946")
 _MIL = ("rosasalberto/mil", "a2c6414122da38dbfeea94d5a660e7306e2408aa")
 _MIE = ("GitteVW/Multi-Instance-Experiments", "47de57f56c4b407765d9355dd97a4f27d2f0ba07")
 
-# The files of every data set, in the order in which its parser takes them.
+# The files of every data set, in the order of the arguments of its parser.
 SOURCES: dict[str, tuple[Source, ...]] = {
     "musk1": (
         Source(

@@ -1,4 +1,4 @@
-"""Bags of handwritten digits: real images, true instance labels, and no download."""
+"""Bags of handwritten digits: real images with true instance labels, without a download."""
 
 from __future__ import annotations
 
@@ -26,49 +26,49 @@ def load_digit_bags(
     positive_share: float = 0.5,
     random_state: Seed = 0,
 ) -> Bunch:
-    """Load bags of 8x8 handwritten digits, positive if they show `target` often enough.
+    """Load bags of 8x8 handwritten digits, which are positive if they contain enough images of `target`.
 
-    The images are scikit-learn's own (`sklearn.datasets.load_digits`, 1797 of them). With z_ij = 1
+    The images are from scikit-learn (`sklearn.datasets.load_digits`, 1797 images). With z_ij = 1
     for an image of the target digit, the label of a bag is::
 
         y_i = 1 if sum_j z_ij >= at_least, else 0
 
-    Every image is used at most once, so that training and test bags never share one, however the
-    bags are split.
+    Every image is used at most once. Training and test bags therefore never share an image, regardless of
+    how the bags are split.
 
     Parameters
     ----------
     n_bags : int, default=200
         Number of bags.
     target : int from 0 to 9, default=9
-        The digit that makes a bag positive. For a linear model 0 is the easiest (area under the
-        ROC curve of single images 1.000), 8 the hardest (0.961), and 9 in between (0.987).
+        The digit that makes a bag positive. For a linear model, 0 is the easiest digit (area under the
+        ROC curve of single images 1.000), 8 is the hardest (0.961), and 9 is in between (0.987).
     at_least : int, default=1
-        How many images of the target a bag needs to be positive: 1 is the standard assumption of
-        multiple-instance learning, more make a threshold on the count.
+        Minimum number of target images in a positive bag. The value 1 is the standard assumption of
+        multiple-instance learning; larger values are thresholds on the count.
     size : int, tuple (smallest, largest) or array of shape (n_bags,), default=(5, 10)
-        Images per bag: one number for all bags; a range, both ends included, from which every bag
-        draws its own uniformly; or, as a list or array, the size of every bag. No bag may be
-        smaller than `at_least`.
+        Number of images per bag. An integer is used for all bags. A tuple is an inclusive range from which
+        the sizes are drawn uniformly. A list or array contains the size of every bag. All sizes must be at
+        least `at_least`.
     positive_share : float in [0, 1], default=0.5
-        Share of positive bags. Their number is the whole number nearest to
-        ``positive_share * n_bags``, halves upward: it is not left to chance.
+        Share of positive bags. The number of positive bags is ``positive_share * n_bags``, rounded to the
+        nearest integer (halves are rounded up). It is not random.
     random_state : int, RandomState instance or None, default=0
-        Seed of the draw: the same seed gives the same bags.
+        Random seed or generator; the same seed produces identical bags.
 
     Returns
     -------
     data : Bunch
-        `bags` (Bags), bags of both labels mixed, pixels scaled from 0..16 to [0, 1], with the
-        instance columns "digit" and "image" (the row in `load_digits`); `y` (n_bags,);
-        `instance_y` (n_instances,), 1 for an image of the target; `target`, `at_least`, `DESCR`.
+        `bags` (Bags) in random order, with pixels scaled from 0..16 to [0, 1] and the instance columns
+        "digit" and "image" (the row in `load_digits`); `y` (n_bags,); `instance_y` (n_instances,), 1 for
+        images of the target; `target`, `at_least`, `DESCR`.
 
     Notes
     -----
-    Half of the positive bags (rounded up) hold exactly `at_least` images of the target and the
-    other half one more, where there is room. The negative bags hold 0 to ``at_least - 1`` of them,
-    each number equally often up to rounding, so none with the default. All other images are drawn
-    at random from the other nine digits.
+    Half of the positive bags (rounded up) contain exactly `at_least` images of the target. The other half
+    contain one more, if the bag is large enough. Negative bags contain 0 to ``at_least - 1`` images of the
+    target, with equal frequencies up to rounding; with the default, they contain none. All other images are
+    drawn at random from the other nine digits.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def load_digit_bags(
     sizes = draw_sizes(n_bags, size, rng)
     if sizes.min() < at_least:
         raise ValueError(
-            f"size allows bags of {sizes.min()}; expected at least {at_least} images per bag, "
+            f"the smallest size is {sizes.min()}; expected at least {at_least} images per bag, "
             f"because at_least={at_least}."
         )
 
@@ -108,7 +108,7 @@ def load_digit_bags(
             raise ValueError(
                 f"n_bags={n_bags} and size={size!r} with positive_share={positive_share} and "
                 f"at_least={at_least} need {places.size} {what} but there are {pool.size}, and "
-                f"none is used twice; ask for fewer or smaller bags."
+                f"no image is used twice; reduce n_bags or size."
             )
         image[places] = rng.permutation(pool)[: places.size]
     bags = Bags(
@@ -125,17 +125,17 @@ def load_digit_bags(
         at_least=at_least,
         DESCR=(
             f"{n_bags} bags of 8x8 handwritten digits (UCI Optical Recognition of Handwritten "
-            f"Digits, by way of sklearn.datasets.load_digits); {n_positive} are positive: they "
-            f"hold at least {at_least} of the digit {target}."
+            f"Digits, from sklearn.datasets.load_digits); {n_positive} bags are positive, because they "
+            f"contain at least {at_least} of the digit {target}."
         ),
     )
 
 
 def _draw_target_counts(y: np.ndarray, at_least: int, rng: np.random.RandomState) -> np.ndarray:
-    """Return how many images of the target every bag holds, room permitting.
+    """Return the number of target images in every bag, before truncation to the size of the bag.
 
-    Counts are dealt out in equal shares rather than drawn: chance decides which bag has which, but
-    not how many images of the target a call needs, and with that whether it is refused.
+    The counts have fixed frequencies and are assigned to bags at random. The total number of target images is
+    therefore deterministic, and so is the error for too few images.
     """
     n_targets = np.empty(y.size, dtype=np.int64)
     n_positive = int(y.sum())
@@ -145,7 +145,7 @@ def _draw_target_counts(y: np.ndarray, at_least: int, rng: np.random.RandomState
 
 
 def _shuffle_within_bags(sizes: np.ndarray, n_targets: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
-    """Return instance labels: `n_targets[i]` ones, or as many as fit, at random in bag i."""
+    """Return random instance labels with `n_targets[i]` ones in bag i, at most the size of the bag."""
     bag_index = np.repeat(np.arange(sizes.size), sizes)
     place = np.arange(bag_index.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     in_order = (place < n_targets[bag_index]).astype(np.int64)

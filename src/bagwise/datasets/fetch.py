@@ -1,9 +1,10 @@
-"""The public benchmark data sets of the field, parsed from the files their authors or mirrors publish.
+"""Public benchmark data sets, parsed from the original files of their authors or from mirrors.
 
-Every function takes the original files from ``$BAGWISE_DATA/raw/<dataset>/`` if they are there, else from
-the cache (``$BAGWISE_CACHE``, or the usual place of the operating system), else downloads them there from a
-pinned address; checksums are compared in any case. Bags mostly stand in the order of their classes: shuffle
-before any cross-validation. ``docs/data.md`` says how each was checked, and which public copies are wrong.
+Every function reads the original files from ``$BAGWISE_DATA/raw/<dataset>/`` if they exist, otherwise from
+the cache. The cache is ``$BAGWISE_CACHE`` or the default cache folder of the operating system. Files that are
+not cached are downloaded from a pinned URL. Checksums are always verified. Most data sets are sorted by
+class, so shuffle the bags before cross-validation. ``docs/data.md`` describes how each data set was verified
+and which public copies are wrong.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _COREL_FEATURES = "L U V wavelet_HL wavelet_LH wavelet_HH inertia_1 inertia_2 in
 
 
 def fetch_musk1() -> Bunch:
-    """Fetch Musk 1: which molecules smell of musk in one of their shapes (92 molecules, 476 shapes).
+    """Fetch Musk 1: molecules that smell of musk in at least one of their shapes (92 bags, 476 shapes).
 
     Source: UCI Machine Learning Repository, "Musk (Version 1)", the file ``clean1.data``, from the mirror
     in ``garydoranjr/misvm``. Licence: CC BY 4.0 (the data, stated by UCI). Cite Dietterich, Lathrop and
@@ -58,7 +59,7 @@ def fetch_musk1() -> Bunch:
     Returns
     -------
     Bunch
-        `bags` with the molecules' names as ids, 166 features (int16) and the instance column
+        `bags` with the names of the molecules as ids, 166 features (int16) and the instance column
         "conformation"; `y`, 1 for the 47 musks; `class_names`; `DESCR`.
 
     Examples
@@ -71,7 +72,7 @@ def fetch_musk1() -> Bunch:
 
 
 def fetch_musk2() -> Bunch:
-    """Fetch Musk 2: as `fetch_musk1`, with many more shapes a molecule (102 molecules, 6598 shapes).
+    """Fetch Musk 2: like Musk 1, with many more shapes per molecule (102 molecules, 6598 shapes).
 
     Source: UCI Machine Learning Repository, "Musk (Version 2)", the file ``clean2.data``, from the mirror
     in ``macarbonneau/MILSurvey``. Licence: CC BY 4.0 (the data, stated by UCI). Cite Dietterich, Lathrop
@@ -80,7 +81,7 @@ def fetch_musk2() -> Bunch:
     Returns
     -------
     Bunch
-        As `fetch_musk1`; 39 molecules are musks, and bags have from 1 to 1044 instances.
+        The same entries as for `fetch_musk1`. 39 molecules are musks, and bags have 1 to 1044 instances.
 
     Examples
     --------
@@ -101,8 +102,9 @@ def fetch_elephant() -> Bunch:
     Returns
     -------
     Bunch
-        `bags` with the ids "1" to "200" and 230 features (float32), some of them constant and several with
-        long tails: a rank or quantile transform helps; `y`, 1 for elephants; `class_names`; `DESCR`.
+        `bags` with the ids "1" to "200" and 230 features (float32); `y`, 1 for elephants; `class_names`;
+        `DESCR`. Some features are constant and several have long tails, so a rank or quantile transform
+        improves results.
 
     Examples
     --------
@@ -114,7 +116,9 @@ def fetch_elephant() -> Bunch:
 
 
 def fetch_fox() -> Bunch:
-    """Fetch Fox: 100 images with a fox and 100 without, as bags of 1320 segments; the hardest of the three.
+    """Fetch Fox: 100 images with a fox and 100 without, as bags of 1320 segments.
+
+    It is the hardest of the three data sets Elephant, Fox and Tiger.
 
     Source: ``junyanz/MCILBoost``. Licence: MIT (the repository); no terms are stated for the data. Cite
     Andrews, Tsochantaridis and Hofmann (2003), Support vector machines for multiple-instance learning,
@@ -123,7 +127,7 @@ def fetch_fox() -> Bunch:
     Returns
     -------
     Bunch
-        As `fetch_elephant`.
+        The same entries as for `fetch_elephant`.
 
     Examples
     --------
@@ -144,7 +148,7 @@ def fetch_tiger() -> Bunch:
     Returns
     -------
     Bunch
-        As `fetch_elephant`.
+        The same entries as for `fetch_elephant`.
 
     Examples
     --------
@@ -156,7 +160,7 @@ def fetch_tiger() -> Bunch:
 
 
 def fetch_hja_birdsong() -> Bunch:
-    """Fetch HJA birdsong: 548 recordings of ten seconds, 13 species, 10232 segments of spectrograms.
+    """Fetch HJA birdsong: 548 ten-second recordings, 13 species, 10232 spectrogram segments.
 
     Source: the authors' text files, from the mirror in ``macarbonneau/MILSurvey``. Licence: CRAPL v0 beta 1
     (the repository's code); no terms are stated for the data. Cite Briggs, Fern and Raich (2012), Rank-loss
@@ -166,9 +170,9 @@ def fetch_hja_birdsong() -> Bunch:
     -------
     Bunch
         `bags` with 38 features (float32); `instance_y`, the species of the 4998 labelled segments and -1
-        for the others; `y` (548, 13), bool, the union of the labels of a bag's segments; `y_annotated`, the
-        annotation of the whole recording, which has species that no labelled segment shows and is what the
-        literature counts; `class_names`, `class_codes`, `DESCR`.
+        for the others; `y` (548, 13), bool, the union of the segment labels of each bag; `y_annotated`, the
+        annotation of the whole recording; `class_names`, `class_codes`, `DESCR`. The literature uses the
+        annotations, which include species without any labelled segment.
 
     Examples
     --------
@@ -177,7 +181,7 @@ def fetch_hja_birdsong() -> Bunch:
     Bags(548 bags, 10,232 instances, 38 features)
     """
     return _bunch(
-        "HJA birdsong: recordings of ten seconds, and the species heard in them (Briggs et al. 2012).",
+        "HJA birdsong: ten-second recordings labelled with bird species (Briggs et al. 2012).",
         **parse_birdsong(*original_files("hja_birdsong")),
     )
 
@@ -193,8 +197,8 @@ def fetch_mscv2() -> Bunch:
     -------
     Bunch
         `bags` with 48 features (float32): histograms of gradients and colours; `instance_y`, the class of
-        every region; `y` (591, 23), bool, the union of a bag's; `class_names`, which the file lacks: the
-        usual order of MSRC v2, inferred; `DESCR`.
+        every region; `y` (591, 23), bool, the union of the region labels of each bag; `class_names`;
+        `DESCR`. The file contains no class names; they are inferred from the usual order of MSRC v2.
 
     Examples
     --------
@@ -204,7 +208,7 @@ def fetch_mscv2() -> Bunch:
     """
     bags, y, instance_y = parse_mscv2(*original_files("mscv2"))
     return _bunch(
-        "MSRC v2: images of 23 classes, and their regions (Winn et al. 2005, Briggs et al. 2012).",
+        "MSRC v2: images with labelled regions of 23 classes (Winn et al. 2005, Briggs et al. 2012).",
         bags=bags,
         y=y,
         instance_y=instance_y,
@@ -215,7 +219,7 @@ def fetch_mscv2() -> Bunch:
 def fetch_corel2000() -> Bunch:
     """Fetch Corel: 2000 images in 20 categories of 100, as bags of 7947 regions.
 
-    Source: the set "Corel dogs" of ``rosasalberto/mil``, which has all images. Licence: MIT (the
+    Source: the data set "Corel dogs" of ``rosasalberto/mil``, which contains all images. Licence: MIT (the
     repository); no terms are stated for the data. Cite Chen and Wang (2004), Image categorization by
     learning and reasoning with regions, JMLR 5; Chen, Bi and Wang (2006), MILES, IEEE PAMI 28,
     doi:10.1109/TPAMI.2006.248.
@@ -223,12 +227,12 @@ def fetch_corel2000() -> Bunch:
     Returns
     -------
     Bunch
-        `bags` with the number of the image as id and 9 features (float64): colour, texture, shape; `y`, the
-        number of the category (the experiments with 1000 images take ``y < 10``); `class_names`; `DESCR`.
+        `bags` with the index of the image as id and 9 features (float64): colour, texture, shape; `y`, the
+        index of the category (experiments with 1000 images use ``y < 10``); `class_names`; `DESCR`.
 
     Notes
     -----
-    The file has the dogs first; they are put back in their place, image 1000 to 1099.
+    The file starts with the dogs. The original order is restored, so they are images 1000 to 1099.
 
     Examples
     --------
@@ -238,7 +242,7 @@ def fetch_corel2000() -> Bunch:
     """
     bags, y = parse_corel(*original_files("corel2000"), feature_names=_COREL_FEATURES.split())
     return _bunch(
-        "Corel: images of 20 categories, and their regions (Chen and Wang 2004, Chen et al. 2006).",
+        "Corel: images of 20 categories, split into regions (Chen and Wang 2004, Chen et al. 2006).",
         bags=bags,
         y=y,
         class_names=np.array(_COREL_CLASSES.split(", ")),
@@ -246,7 +250,7 @@ def fetch_corel2000() -> Bunch:
 
 
 def fetch_newsgroups(group: str) -> Bunch:
-    """Fetch one of the newsgroup sets: bags of posts, positive if some are from the named group.
+    """Fetch a newsgroup data set: bags of posts, positive if they contain posts from the group.
 
     Source: ``GitteVW/Multi-Instance-Experiments``. Licence: none stated. Cite Zhou, Sun and Li (2009),
     Multi-instance learning by treating instances as non-I.I.D. samples, ICML,
@@ -261,9 +265,9 @@ def fetch_newsgroups(group: str) -> Bunch:
     Returns
     -------
     Bunch
-        `bags`, 100 of them, with 200 features (float32) such as term weights, most of them zero;
-        `instance_y`, 1 for a post of the group (about 3 % of the posts of a positive bag); `y`, their
-        maximum in a bag; `class_names`; `DESCR`.
+        100 `bags` with 200 features (float32), which resemble term weights and are mostly zero; `instance_y`,
+        1 for posts of the group (about 3 % of the posts in positive bags); `y`, the maximum of `instance_y`
+        in each bag; `class_names`; `DESCR`.
 
     Examples
     --------
@@ -275,7 +279,7 @@ def fetch_newsgroups(group: str) -> Bunch:
         raise ValueError(f"group is {group!r}; expected one of {', '.join(NEWSGROUPS)}.")
     bags, y, instance_y = parse_newsgroup(*original_files("news_" + group.replace(".", "_")))
     return _bunch(
-        f"20 newsgroups, {group}: bags of posts, positive if one is from the group (Zhou et al. 2009).",
+        f"20 newsgroups, {group}: bags of posts, positive if a post is from the group (Zhou et al. 2009).",
         bags=bags,
         y=y,
         instance_y=instance_y,
@@ -286,7 +290,8 @@ def fetch_newsgroups(group: str) -> Bunch:
 def _musk(dataset: str, title: str) -> Bunch:
     bags, y = parse_c45(*original_files(dataset))
     return _bunch(
-        f"{title}: molecules and their shapes; a musk has a shape that smells (Dietterich et al. 1997).",
+        f"{title}: molecules and their shapes; a molecule is a musk if at least one of its shapes smells of "
+        "musk (Dietterich et al. 1997).",
         bags=bags,
         y=y,
         class_names=np.array(["non-musk", "musk"]),
@@ -296,7 +301,7 @@ def _musk(dataset: str, title: str) -> Bunch:
 def _animal(name: str) -> Bunch:
     bags, y = parse_indexed(*original_files(name))
     return _bunch(
-        f"{name.capitalize()}: images and their segments (Andrews et al. 2003).",
+        f"{name.capitalize()}: images, split into segments (Andrews et al. 2003).",
         bags=bags,
         y=y,
         class_names=np.array([f"not {name}", name]),
@@ -306,7 +311,7 @@ def _animal(name: str) -> Bunch:
 def _bunch(title: str, **parts: Any) -> Bunch:
     bags = parts["bags"]
     text = (
-        f"{title} {len(bags)} bags, {bags.n_instances} instances, {bags.n_features} features. Bags mostly "
-        "stand in the order of their classes: shuffle before any cross-validation."
+        f"{title} {len(bags)} bags, {bags.n_instances} instances, {bags.n_features} features. The bags are "
+        "mostly sorted by class, so shuffle them before cross-validation."
     )
     return Bunch(**parts, DESCR=text)

@@ -1,4 +1,4 @@
-"""Bags whose instances follow a logistic regression and whose label follows from theirs."""
+"""Simulated bags: instance labels from a logistic regression, and bag labels from instance labels."""
 
 from __future__ import annotations
 
@@ -32,40 +32,40 @@ def make_noisy_or_bags(
     n_informative: int = 2,
     random_state: Seed = None,
 ) -> Bunch:
-    """Draw bags from multiple-instance logistic regression: positive if any instance is.
+    """Draw bags from multiple-instance logistic regression with the noisy-OR rule.
 
-    The labels of the instances follow a logistic regression and the bag takes their maximum::
+    The instance labels follow a logistic regression, and the bag label is their maximum::
 
         x_ij ~ N(0, I),   P(z_ij = 1 | x_ij) = sigma(intercept + x_ij . coef),   y_i = max_j z_ij
 
-    so that P(y_i = 0 | x) = prod_j (1 - P(z_ij = 1 | x_ij)): the noisy-or. This is
-    `make_count_bags` with ``labeler=1``, bit for bit.
+    Therefore, P(y_i = 0 | x) = prod_j (1 - P(z_ij = 1 | x_ij)), which is the noisy-OR rule. With the same
+    seed, `make_count_bags` with ``labeler=1`` returns exactly the same data.
 
     Parameters
     ----------
     n_bags : int, default=100
         Number of bags.
     size : int, tuple (smallest, largest) or array of shape (n_bags,), default=3
-        Instances per bag: one number for all bags; a range, both ends included, from which every
-        bag draws its own uniformly; or, as a list or array, the size of every bag.
+        Number of instances per bag. An integer is used for all bags. A tuple is an inclusive range from which
+        the sizes are drawn uniformly. A list or array contains the size of every bag.
     coef : array of shape (n_features,), default=None
-        Weights of the features. None means 1, -1, 1, ... on the first `n_informative` features
-        and 0 on the others.
+        Weights of the features. The default is 1, -1, 1, ... for the first `n_informative` features and 0 for
+        the others.
     intercept : float, default=-2.0
-        Log-odds of an instance at the origin; lower it to make positive instances, and with them
-        positive bags, rarer.
+        Log-odds of an instance at the origin. With lower values, positive instances and positive bags are
+        rarer.
     n_features : int, default=None
-        Number of features; None means 3, or the length of `coef`.
+        Number of features. The default is the length of `coef`, or 3 without `coef`.
     n_informative : int, default=2
-        Number of features with a weight. Used only when `coef` is None.
+        Number of features with a nonzero weight. Only used without `coef`.
     random_state : int, RandomState instance or None, default=None
-        Seed of the draw: the same seed gives the same bits.
+        Random seed or generator; the same seed produces identical data.
 
     Returns
     -------
     data : Bunch
         `bags` (Bags); `y` (n_bags,) and `instance_y` (n_instances,), the true labels, 0 or 1;
-        `coef` (n_features,), `intercept`; `log_odds` (n_instances,) of every instance.
+        `coef` (n_features,), `intercept`; `log_odds` (n_instances,), the log-odds of all instances.
 
     References
     ----------
@@ -73,7 +73,7 @@ def make_noisy_or_bags(
 
     Examples
     --------
-    The setting of Table I of that paper:
+    The setting of Table I in the paper:
 
     >>> from bagwise.datasets import make_noisy_or_bags
     >>> data = make_noisy_or_bags(100, size=3, coef=[1, -1, 0], intercept=-2, random_state=0)
@@ -99,10 +99,10 @@ def make_count_bags(
     n_informative: int = 2,
     random_state: Seed = None,
 ) -> Bunch:
-    """Draw bags whose label depends on how many of their instances are positive.
+    """Draw bags whose label depends on the number of their positive instances.
 
-    The labels of the instances follow a logistic regression; the bag counts them and a labeler
-    phi decides, for certain or by chance::
+    The instance labels follow a logistic regression. The probability of a positive bag label is a function
+    phi, the labeler, of the number of positive instances::
 
         x_ij ~ N(0, I),   P(z_ij = 1 | x_ij) = sigma(intercept + x_ij . coef)
         n_i = sum_j z_ij,   y_i ~ Bernoulli(phi(n_i))
@@ -112,30 +112,30 @@ def make_count_bags(
     n_bags : int, default=100
         Number of bags.
     size : int, tuple (smallest, largest) or array of shape (n_bags,), default=(3, 8)
-        Instances per bag: one number for all bags; a range, both ends included, from which every
-        bag draws its own uniformly; or, as a list or array, the size of every bag.
+        Number of instances per bag. An integer is used for all bags. A tuple is an inclusive range from which
+        the sizes are drawn uniformly. A list or array contains the size of every bag.
     labeler : int, array or callable, default=2
-        A whole number k: the bag is positive if it holds at least k positive instances. An array:
-        ``labeler[n]`` is the probability that a bag with n positive instances is positive, with an
-        entry for every n from 0 to the largest size. A callable: ``labeler(n, m)`` receives
-        the counts and the sizes of all bags as arrays and returns their probabilities.
+        With an integer k, a bag is positive if it contains at least k positive instances. With an array,
+        ``labeler[n]`` is the probability that a bag with n positive instances is positive, for every n from
+        0 to the largest size. A callable ``labeler(n, m)`` receives the counts and the sizes of all bags as
+        arrays and returns the probabilities.
     coef : array of shape (n_features,), default=None
-        Weights of the features. None means 1, -1, 1, ... on the first `n_informative` features
-        and 0 on the others.
+        Weights of the features. The default is 1, -1, 1, ... for the first `n_informative` features and 0 for
+        the others.
     intercept : float, default=-1.0
-        Log-odds of an instance at the origin; raise it to make positive instances more frequent.
+        Log-odds of an instance at the origin. With higher values, positive instances are more frequent.
     n_features : int, default=None
-        Number of features; None means 3, or the length of `coef`.
+        Number of features. The default is the length of `coef`, or 3 without `coef`.
     n_informative : int, default=2
-        Number of features with a weight. Used only when `coef` is None.
+        Number of features with a nonzero weight. Only used without `coef`.
     random_state : int, RandomState instance or None, default=None
-        Seed of the draw: the same seed gives the same bits.
+        Random seed or generator; the same seed produces identical data.
 
     Returns
     -------
     data : Bunch
         `bags` (Bags); `y` (n_bags,) and `instance_y` (n_instances,), the true labels, 0 or 1;
-        `coef` (n_features,), `intercept`; `log_odds` (n_instances,) of every instance; `counts`
+        `coef` (n_features,), `intercept`; `log_odds` (n_instances,), the log-odds of all instances; `counts`
         (n_bags,), the number n of positive instances; `label_proba` (n_bags,), P(y=1 | n).
 
     References
@@ -158,7 +158,7 @@ def make_count_bags(
     data = _draw_logistic(n_bags, size, coef, intercept, n_features, n_informative, rng)
     data.counts = np.add.reduceat(data.instance_y, data.bags.offsets[:-1])
     data.label_proba = _label_proba(labeler, data.counts, data.bags.sizes)
-    # Uniform draws lie in [0, 1), so probabilities of 0 and 1 (every threshold) are exact.
+    # Uniform draws are in [0, 1), so probabilities of exactly 0 and 1 (all thresholds) are handled correctly.
     data.y = (rng.random_sample(data.counts.size) < data.label_proba).astype(np.int64)
     return data
 
@@ -196,12 +196,12 @@ def _read_coef(coef: ArrayLike | None, n_features: int | None, n_informative: in
 
 
 def _label_proba(labeler: Any, counts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return P(y=1 | n) of every bag under a threshold, a table or a function."""
+    """Return P(y=1 | n) for every bag, from a threshold, a table or a function."""
     if callable(labeler):
         proba = np.asarray(labeler(counts, sizes), dtype=np.float64)
         if proba.shape not in ((), counts.shape):
             raise ValueError(
-                f"labeler returned the shape {proba.shape}; expected one probability for each of "
+                f"labeler returned an array of shape {proba.shape}; expected one probability for each of "
                 f"the {counts.size} bags, computed from the arrays of counts and sizes."
             )
         _refuse_improbable("labeler returned", proba)
@@ -213,13 +213,13 @@ def _label_proba(labeler: Any, counts: np.ndarray, sizes: np.ndarray) -> np.ndar
     if table.size <= sizes.max():
         raise ValueError(
             f"labeler has {table.size} entries but the largest bag has {sizes.max()} instances; "
-            f"expected {expected}, {sizes.max() + 1} in all."
+            f"expected {expected}, {sizes.max() + 1} in total."
         )
-    _refuse_improbable("labeler holds", table)
+    _refuse_improbable("labeler contains", table)
     return table[counts]
 
 
 def _refuse_improbable(what: str, proba: np.ndarray) -> None:
-    # NaN fails both comparisons, so it is refused here too.
+    # This form of the condition also rejects NaN.
     if not ((proba >= 0) & (proba <= 1)).all():
-        raise ValueError(f"{what} numbers outside [0, 1]; expected probabilities.")
+        raise ValueError(f"{what} values outside [0, 1]; expected probabilities.")

@@ -1,4 +1,4 @@
-"""Bags drawn from the multi-instance mixture model."""
+"""Simulated bags from the multi-instance mixture model."""
 
 from __future__ import annotations
 
@@ -33,45 +33,45 @@ def make_mixture_bags(
     covariances: float | ArrayLike | None = None,
     random_state: Seed = None,
 ) -> Bunch:
-    """Draw bags from the multi-instance mixture model, with Gaussian classes.
+    """Draw bags from the multi-instance mixture model with Gaussian classes.
 
-    Every instance is positive with probability pi, its features come from the Gaussian of its
-    class, and a bag is positive if it holds a positive instance::
+    Every instance is positive with probability pi, and its features are drawn from the Gaussian of its
+    class. A bag is positive if it contains a positive instance::
 
         z_ij ~ Bernoulli(pi),   x_ij | z_ij ~ N(mean[z_ij], covariance[z_ij]),   y_i = max_j z_ij
 
-    A bag of m instances is positive with probability 1 - (1 - pi)^m, so that large bags are almost
-    all positive: to keep the labels balanced let `positive_rate` fall as `size` grows.
+    A bag of m instances is positive with probability 1 - (1 - pi)^m, so nearly all large bags are positive.
+    For balanced labels, decrease `positive_rate` if you increase `size`.
 
     Parameters
     ----------
     n_bags : int, default=100
         Number of bags.
     size : int, tuple (smallest, largest) or array of shape (n_bags,), default=(3, 8)
-        Instances per bag: one number for all bags; a range, both ends included, from which every
-        bag draws its own uniformly; or, as a list or array, the size of every bag.
+        Number of instances per bag. An integer is used for all bags. A tuple is an inclusive range from which
+        the sizes are drawn uniformly. A list or array contains the size of every bag.
     n_features : int, default=None
-        Number of features; None means 2, or that of `means`.
+        Number of features. The default is that of `means`, or 2 without `means`.
     positive_rate : float in [0, 1], default=0.2
-        The probability pi that an instance is positive.
+        Probability pi that an instance is positive.
     separation : float, default=3.0
-        Euclidean distance between the class means, which lie on the diagonal, half of it on
-        either side of the origin. With the default covariances and pi = 1/2 the best possible
-        instance error is Phi(-separation / 2). Used only when `means` is None.
+        Euclidean distance between the class means, which are on the diagonal, symmetric around the origin.
+        With the default covariances and pi = 1/2, the lowest possible instance error is
+        Phi(-separation / 2). Only used without `means`.
     means : array of shape (2, n_features), default=None
-        The mean of the negative class, then that of the positive class.
+        Means of the negative and the positive class.
     covariances : float, array (n_features, n_features) or (2, n_features, n_features), default=None
-        A number v stands for v times the identity, one matrix serves both classes, two are
-        those of the negative and the positive class. None means the identity.
+        A number v represents v times the identity matrix. A single matrix is used for both classes. Two
+        matrices are used for the negative and the positive class. The default is the identity matrix.
     random_state : int, RandomState instance or None, default=None
-        Seed of the draw: the same seed gives the same bits.
+        Random seed or generator; the same seed produces identical data.
 
     Returns
     -------
     data : Bunch
         `bags` (Bags); `y` (n_bags,) and `instance_y` (n_instances,), the true labels, 0 or 1;
-        `means` (2, n_features), `covariances` (2, n_features, n_features) and `positive_rate` of
-        the model; `log_odds` (n_instances,), log P(z=1 | x) - log P(z=0 | x) under it.
+        `means` (2, n_features), `covariances` (2, n_features, n_features) and `positive_rate` of the model;
+        `log_odds` (n_instances,), the true log P(z=1 | x) - log P(z=0 | x).
 
     References
     ----------
@@ -79,7 +79,7 @@ def make_mixture_bags(
 
     Examples
     --------
-    The synthetic data of that paper (section 8.1, small overlap):
+    The synthetic data of the paper (section 8.1, small overlap):
 
     >>> from bagwise.datasets import make_mixture_bags
     >>> data = make_mixture_bags(
@@ -119,7 +119,7 @@ def make_mixture_bags(
 
 def _read_means(means: ArrayLike | None, n_features: int | None, separation: float) -> np.ndarray:
     if means is not None:
-        expected = "shape (2, n_features): the mean of the negative class, then of the positive"
+        expected = "shape (2, n_features): the means of the negative and the positive class"
         means = check_array("means", means, (2, None), expected=expected)
         return check_agreement("means", means, n_features)
     n_features = 2 if n_features is None else check_count("n_features", n_features, minimum=1)
@@ -129,25 +129,25 @@ def _read_means(means: ArrayLike | None, n_features: int | None, separation: flo
 
 def _read_covariances(covariances: Any, n_features: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the covariances (2, n_features, n_features) and their lower Cholesky factors."""
-    expected = f"a number, one {n_features} x {n_features} matrix or two of them"
+    expected = f"a number, or one or two matrices of shape {n_features} x {n_features}"
     square = (n_features, n_features)
     given = 1.0 if covariances is None else covariances
     covariances = check_array("covariances", given, (), square, (2, *square), expected=expected)
     if covariances.ndim == 0:
         covariances = covariances * np.eye(n_features)
-    # A copy, so that a caller who writes to one class leaves the other alone.
+    # A copy, because writing to one class must not change the other class.
     covariances = np.broadcast_to(covariances, (2, *square)).copy()
     for label, matrix in zip(("negative", "positive"), covariances, strict=True):
-        # Cholesky reads only the lower triangle, so symmetry is a question of its own.
+        # Cholesky only reads the lower triangle, so symmetry must be checked separately.
         if not np.allclose(matrix, matrix.T) or np.linalg.eigvalsh(matrix)[0] <= 0:
             raise ValueError(
-                f"covariances of the {label} class are not a symmetric positive definite matrix; "
+                f"covariances for the {label} class must be a symmetric positive definite matrix; "
                 f"expected {expected}."
             )
     return covariances, np.linalg.cholesky(covariances)
 
 
 def _gaussian_log_density(X: np.ndarray, mean: np.ndarray, factor: np.ndarray) -> np.ndarray:
-    """Return log N(x; mean, factor factor'), without the constant that both classes share."""
+    """Return log N(x; mean, factor factor'), up to a constant that is equal for both classes."""
     whitened = solve_triangular(factor, (X - mean).T, lower=True)
     return -0.5 * np.square(whitened).sum(axis=0) - np.log(np.diag(factor)).sum()

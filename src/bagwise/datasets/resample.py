@@ -1,4 +1,4 @@
-"""New samples made of bags at hand: positive and unlabeled bags, and copies with noise."""
+"""New data sets from existing bags: positive and unlabeled bags, and copies with noise."""
 
 from __future__ import annotations
 
@@ -23,50 +23,50 @@ def make_positive_unlabeled(
     binomial: bool = False,
     random_state: Seed = None,
 ) -> Bunch:
-    """Hide the labels of labelled bags, as in learning from positive and unlabeled bags.
+    """Make positive and unlabeled bags for PU learning from labelled bags.
 
-    `n_positive` bags are drawn from the positive ones and keep their label. `n_unlabeled` others
-    are drawn from what is left, a share `class_prior` of them positive, and lose it. No bag is
-    drawn twice.
+    `n_positive` bags are drawn from the positive bags and keep their label. `n_unlabeled` bags are drawn
+    from the remaining bags and lose their label; the share of positive bags among them is `class_prior`. No
+    bag is drawn twice.
 
-    The unlabeled bags are a sample of the population in which the share of positive bags is
-    `class_prior`: they, and not all the bags together, have the class prior that the estimators
-    of `bagwise.models.pu` ask for.
+    The unlabeled bags represent a population in which the share of positive bags is `class_prior`. The
+    estimators in `bagwise.models.pu` need this class prior, not the share of positive bags in all bags.
 
     Parameters
     ----------
-    bags : Bags, or what describes bags
+    bags : Bags, or any input that can be converted to Bags
         The labelled bags to draw from.
     y : array of shape (n_bags,)
-        Their true labels: 0/1, -1/1 or booleans.
+        True labels of the bags: 0/1, -1/1 or booleans.
     n_positive : int
         Number of positive bags that keep their label.
     n_unlabeled : int
-        Number of bags that lose it.
+        Number of bags that lose their label.
     class_prior : float in [0, 1]
-        Share of positive bags among the unlabeled ones. Their number is the whole number nearest
-        to ``class_prior * n_unlabeled``, halves upward.
+        Share of positive bags among the unlabeled bags. Their number is ``class_prior * n_unlabeled``,
+        rounded to the nearest integer (halves are rounded up).
     binomial : bool, default=False
-        Whether their number is drawn, B(n_unlabeled, class_prior), instead: Algorithm 1 of the paper.
-        A draw that asks for more bags than there are is refused.
+        Whether the number of positive unlabeled bags is instead drawn from a binomial distribution,
+        B(n_unlabeled, class_prior), as in Algorithm 1 of the paper. If it exceeds the number of available
+        bags, an error is raised.
     random_state : int, RandomState instance or None, default=None
-        Seed of the draw: the same seed gives the same bags.
+        Random seed or generator; the same seed produces identical bags.
 
     Returns
     -------
     data : Bunch
-        `bags` (Bags), the labelled positive bags first, then the unlabeled ones in random order;
-        `y`, what an estimator may see, 1 for a labelled positive and 0 for an unlabeled bag;
-        `y_true`, the true labels, 0 or 1; `index`, the number of every bag in the input;
-        `class_prior`, the realised share of positive bags among the unlabeled ones.
+        `bags` (Bags), with the labelled positive bags first, followed by the unlabeled bags in random order;
+        `y`, the labels for an estimator, 1 for labelled positive bags and 0 for unlabeled bags;
+        `y_true`, the true labels, 0 or 1; `index`, the index of every bag in the input;
+        `class_prior`, the actual share of positive bags among the unlabeled bags.
 
     Notes
     -----
-    Algorithm 1 of the paper draws the number of unlabeled positive bags from a binomial
-    distribution; by default it is fixed, so that two samples of one size have one class prior. For
-    test bags of the same class prior draw more unlabeled bags and cut off the last ones, which are
-    as random as the first: with ``binomial=True``, ``n_unlabeled`` = U + T and the last T as the
-    test set, that is Algorithm 1 as printed.
+    Algorithm 1 of the paper draws the number of unlabeled positive bags from a binomial distribution. By
+    default, this number is fixed here, so that all samples of the same size have the same class prior. To
+    get test bags with the same class prior, draw additional unlabeled bags and use the last ones, which are
+    in random order. Algorithm 1 corresponds to ``binomial=True`` and ``n_unlabeled`` = U + T, with the last T
+    bags as the test set.
 
     References
     ----------
@@ -100,11 +100,11 @@ def make_positive_unlabeled(
     for label, needed in ((1, n_positive + n_hidden), (0, n_unlabeled - n_hidden)):
         if needed > pools[label].size:
             kind = "positive" if label else "negative"
-            drawn = f", of which {n_hidden} were drawn to be positive," if binomial else ""
+            drawn = f" (of which {n_hidden} were drawn as positive)" if binomial else ""
             raise ValueError(
                 f"n_positive={n_positive}, n_unlabeled={n_unlabeled}{drawn} and class_prior={class_prior} "
                 f"need {needed} {kind} bags but y has {pools[label].size}; "
-                f"ask for fewer bags or another class_prior."
+                f"use fewer bags or another class_prior."
             )
     of_positive = rng.permutation(pools[1])[: n_positive + n_hidden]
     of_negative = rng.permutation(pools[0])[: n_unlabeled - n_hidden]
@@ -128,49 +128,48 @@ def augment_bags(
     noise: float = 0.01,
     random_state: Seed = None,
 ) -> Bunch:
-    """Add copies of the bags, each feature shaken by noise in proportion to its size in the bag.
+    """Add copies of the bags with noise that is proportional to the scale of each feature in the bag.
 
     With a_ik = max_j abs(x_ijk), the largest absolute value of feature k in bag i, a copy is::
 
         x'_ijk = x_ijk + noise * a_ik * e_ijk,   e_ijk ~ N(0, 1)
 
-    so that a feature that is zero throughout a bag stays zero, and the scale of the features does
-    not matter.
+    Therefore, a feature that is zero in the whole bag remains zero, and the features do not have to be on the
+    same scale.
 
-    **Split first, augment after.** A copy is all but equal to its original: with one in the
-    training and the other in the test set, an estimator is tested on what it has learnt by heart,
-    and the score is worthless. Augment the training bags only, or hand `source` to the splitter
-    as its groups.
+    **Split before you augment.** A copy is nearly equal to its original. If one is in the training set and
+    the other in the test set, the estimator is tested on training data, and the score is meaningless. Augment
+    only the training bags, or pass `source` to the splitter as `groups`.
 
     Parameters
     ----------
-    bags : Bags, or what describes bags
-        The originals, dense. Integers become float64.
+    bags : Bags, or any input that can be converted to Bags
+        The original bags, with dense instances. Integers are converted to float64.
     y : array of shape (n_bags,), default=None
-        Their labels, of any kind.
+        Labels of the bags, of any type.
     n_copies : int, default=None
-        Number of copies of every bag. Give this or `n_bags`; without either it is 1.
+        Number of copies of every bag. Pass either `n_copies` or `n_bags`. Without both, there is one copy.
     n_bags : int, default=None
-        Number of bags in the result. The originals to be copied are drawn at random, so that some
-        have more copies than others.
+        Number of bags in the result. The copied bags are drawn at random, so bags can have different
+        numbers of copies.
     noise : float, default=0.01
-        Standard deviation of the noise as a share of a_ik; 0 makes exact copies.
+        Standard deviation of the noise as a share of a_ik; with 0, the copies are exact.
     random_state : int, RandomState instance or None, default=None
-        Seed of the draw: the same seed gives the same bits.
+        Random seed or generator; the same seed produces identical data.
 
     Returns
     -------
     data : Bunch
-        `bags` (Bags), the originals first and unchanged, then the copies, with the ids and the
-        side columns of their originals; `y`, their labels, or None; `source`, the number of the
+        `bags` (Bags), with the unchanged originals first, followed by the copies, which have the ids and
+        side columns of their originals; `y`, the labels of all bags, or None; `source`, the index of the
         original of every bag.
 
     Notes
     -----
-    The paper speaks of noise of variance 0.01. Its authors' program has a standard deviation of
-    0.01 times the maximum of the feature in the bag, and leaves instances alone whose first
-    feature is zero. Here the maximum is that of the absolute values, which is a scale for features
-    of any sign, and all instances are treated alike.
+    According to the paper, the variance of the noise is 0.01. The authors' program uses a standard deviation
+    of 0.01 times the maximum of the feature in the bag, and does not change instances whose first feature is
+    zero. This function uses the maximum of the absolute values, which is a scale for features of any sign,
+    and adds noise to all instances.
 
     References
     ----------
@@ -179,7 +178,7 @@ def augment_bags(
 
     Examples
     --------
-    Copies stay on the side of their original:
+    With `source` as groups, copies are in the same fold as their original:
 
     >>> from sklearn.model_selection import GroupKFold
     >>> from bagwise.datasets import augment_bags, make_noisy_or_bags
@@ -191,11 +190,11 @@ def augment_bags(
     bags = as_bags(bags)
     if sp.issparse(bags.instances):
         raise ValueError(
-            "bags are sparse, and noise would fill them up; expected dense bags, "
+            "bags are sparse, but noise would make them dense; expected dense bags, "
             "such as bags.with_instances(bags.instances.toarray())."
         )
     if len(bags) == 0:
-        raise ValueError("bags holds no bag; expected at least one to copy.")
+        raise ValueError("bags is empty; expected at least one bag.")
     noise = check_number("noise", noise, minimum=0)
     rng = check_random_state(random_state)
     source = np.concatenate([np.arange(len(bags)), _draw_copies(len(bags), n_copies, n_bags, rng)])
@@ -214,10 +213,10 @@ def augment_bags(
 def _draw_copies(
     n_originals: int, n_copies: int | None, n_bags: int | None, rng: np.random.RandomState
 ) -> np.ndarray:
-    """Return the number of the original of every copy."""
+    """Return the index of the original of every copy."""
     if n_copies is not None and n_bags is not None:
         raise ValueError(
-            f"n_copies={n_copies!r} and n_bags={n_bags!r} were both given; expected one of them."
+            f"n_copies={n_copies!r} and n_bags={n_bags!r} were both passed; expected only one of them."
         )
     if n_bags is None:
         n_copies = 1 if n_copies is None else check_count("n_copies", n_copies, minimum=0)
@@ -227,9 +226,9 @@ def _draw_copies(
 
 
 def _largest_absolute_values(bags: Bags) -> np.ndarray:
-    """Return max_j abs(x_ijk), shape (n_bags, n_features); 0 for a bag without instances."""
-    # In floating point before abs: the absolute value of the lowest int16 wraps to itself. fmax
-    # passes over NaN, which would otherwise spread from one missing value to the whole bag.
+    """Return max_j abs(x_ijk), shape (n_bags, n_features); 0 for bags without instances."""
+    # Convert to float before abs, because the absolute value of the lowest int16 overflows. fmax ignores
+    # NaN; otherwise, one missing value would affect the whole bag.
     magnitudes = np.abs(bags.instances.astype(np.float64))
     filled = bags.sizes > 0
     largest = np.zeros(bags.shape)
@@ -240,12 +239,12 @@ def _largest_absolute_values(bags: Bags) -> np.ndarray:
 def _one_per_bag(y: ArrayLike, n_bags: int) -> np.ndarray:
     y = np.asarray(y)
     if y.shape != (n_bags,):
-        raise ValueError(f"y has the shape {y.shape}; expected one label for each of {n_bags} bags.")
+        raise ValueError(f"y has shape {y.shape}; expected one label for each of the {n_bags} bags.")
     return y
 
 
 def _read_labels(y: ArrayLike, n_bags: int) -> np.ndarray:
-    """Return which bags are positive."""
+    """Return a mask of the positive bags."""
     y = _one_per_bag(y, n_bags)
     labels = set(np.unique(y).tolist())
     if y.dtype.kind not in "biuf" or not (labels <= {0, 1} or labels <= {-1, 1}):
