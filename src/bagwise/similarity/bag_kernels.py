@@ -74,9 +74,9 @@ def set_kernel(
     weights : array of shape (n_instances,), "graph" or None
         Weights of the instances of `bags`, such as the count of each instance. "graph" (miGraph) computes
         the weights of the instances of both `bags` and `other`. The weight of an instance is 1 divided by
-        the number of close instances in its bag, including itself. Two instances are close if their distance
-        in the feature space of the kernel is below the mean distance in the bag. A clique of instances then
-        counts as one instance.
+        the number of close instances in its bag, including itself. Two instances are close if their squared
+        distance in the feature space of the kernel is below its mean over all pairs of the bag. A clique of
+        instances then counts as one instance.
     other_weights : array of shape (n_other_instances,), optional
         Weights of the instances of `other`.
     level2 : {"rbf"} or None
@@ -130,9 +130,9 @@ def set_kernel(
         more = weights if isinstance(weights, str) else other_weights
         right = left if other is None else _with_weights(right, of_instances, more, "other_weights")
         k = WeightedKernel(of_instances)
-    given = None if other is None else right
-    K = _sums(k, left, given)
-    of_rows, of_columns = (_norms(K, blocks, k, normalize, given) for blocks in (left, right))
+    others = None if other is None else right
+    K = _sums(k, left, others)
+    of_rows, of_columns = (_norms(K, blocks, k, normalize, others) for blocks in (left, right))
     K /= of_rows[:, None]
     K /= of_columns
     if other is None:
@@ -222,8 +222,8 @@ def statistic_kernel(
     if other is None:
         k.fill(left, K)
         return K
-    for some in cut_rows(len(K), block_rows(K.shape[1])):
-        K[some] = k(left[some], right)
+    for part in cut_rows(len(K), block_rows(K.shape[1])):
+        K[part] = k(left[part], right)
     return K
 
 
@@ -317,8 +317,8 @@ def kernel_of(
     if isinstance(kernel, InstanceKernel):
         return kernel
     if callable(kernel) or kernel in ("linear", "poly", "rbf"):
-        number = resolve_gamma(gamma, vectors()) if isinstance(gamma, str) else gamma
-        return InstanceKernel(kernel, number, degree, coef0)
+        value = resolve_gamma(gamma, vectors()) if isinstance(gamma, str) else gamma
+        return InstanceKernel(kernel, value, degree, coef0)
     raise ValueError(f"kernel must be 'linear', 'poly', 'rbf' or a callable; got {kernel!r}.")
 
 
@@ -350,7 +350,7 @@ def _sums_over_pairs(
     if len(offsets) > 2:
         return np.add.reduceat(np.add.reduceat(k(X, Z), starts, axis=1), offsets[:-1], axis=0)
     # A single bag can be large, so it is split.
-    parts = (k(X[some], Z) for some in cut_rows(X.shape[0], block_rows(Z.shape[0])))
+    parts = (k(X[rows], Z) for rows in cut_rows(X.shape[0], block_rows(Z.shape[0])))
     return sum(np.add.reduceat(part, starts, axis=1).sum(axis=0) for part in parts)[None]
 
 

@@ -23,9 +23,9 @@ def far_origin(X: Any) -> np.ndarray | None:
     """Return a central point of rows far from the origin; None for sparse rows and rows near the origin."""
     if sp.issparse(X):
         return None
-    place, few = middle(X)
-    spread = np.median(np.abs(few - place).max(axis=1))
-    return place if np.abs(place).max() > _FAR * spread else None
+    centre, few = middle(X)
+    spread = np.median(np.abs(few - centre).max(axis=1))
+    return centre if np.abs(centre).max() > _FAR * spread else None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -116,8 +116,8 @@ def bag_distances(
     if metric == "mmd":
         k = kernel_of(kernel, gamma, 3, 0.0, lambda: left if right is None else right)
         K = set_kernel(rows, None if Y is None else columns, kernel=k)
-        own = own_kernels(k, left)
-        return _discrepancies(K, own, own if right is None else own_kernels(k, right))
+        self_kernels = own_kernels(k, left)
+        return _discrepancies(K, self_kernels, self_kernels if right is None else own_kernels(k, right))
     D = np.empty((len(rows), len(columns)))
     if callable(metric):
         # A callable is not necessarily symmetric.
@@ -125,21 +125,21 @@ def bag_distances(
     else:
         fill_pairs(D, partial(_by_nearest, metric, rank), left, right)
     if not np.isfinite(D).all():
-        what = "the metric returned" if callable(metric) else "scale the features down: their squares are"
-        raise ValueError(f"distances between bags must be finite; {what} infinity or NaN.")
+        subject = "the metric returned" if callable(metric) else "scale the features down: their squares are"
+        raise ValueError(f"distances between bags must be finite; {subject} infinity or NaN.")
     return D
 
 
 def metric_arguments(metric_params: dict[str, Any] | None) -> dict[str, Any]:
     """Return the `metric_params` of an estimator as arguments of `bag_distances`, after validation."""
-    given = metric_params or {}
-    for name in given:
+    arguments = metric_params or {}
+    for name in arguments:
         if name not in _PARAMETERS:
             raise ValueError(
                 f"metric_params contains the unknown parameter {name!r}; expected "
                 f"{', '.join(_PARAMETERS[:-1])} or {_PARAMETERS[-1]}."
             )
-    return given
+    return arguments
 
 
 def nearest_instances(
@@ -175,14 +175,14 @@ def _by_nearest(
 ) -> np.ndarray:
     parts = cut_rows(X.shape[0], block_rows(len(others) - 1)) if len(offsets) == 2 else []
     if len(parts) > 1:
-        there, back = _of_large_bag(metric, rank, X, parts, Z, others)
+        forward, back = _of_large_bag(metric, rank, X, parts, Z, others)
     else:
         near, back = nearest_instances(X, offsets, Z, others)
-        there = _over_bags(metric, rank, near, offsets)
+        forward = _over_bags(metric, rank, near, offsets)
     if metric == "minimal":
-        return there
-    again = _over_bags(metric, rank, back, others).T
-    return 0.5 * (there + again) if metric == "mean_min" else np.maximum(there, again)
+        return forward
+    backward = _over_bags(metric, rank, back, others).T
+    return 0.5 * (forward + backward) if metric == "mean_min" else np.maximum(forward, backward)
 
 
 def _over_bags(metric: str, rank: int, squares: np.ndarray, offsets: np.ndarray) -> np.ndarray:
@@ -208,14 +208,14 @@ def _of_large_bag(
     """Process one large bag in parts, so that its squared distances do not have to fit in memory at once."""
     kept = back = None
     for rows in parts:
-        near, some = nearest_instances(X[rows], np.array([0, rows.stop - rows.start]), Z, others)
+        near, back_part = nearest_instances(X[rows], np.array([0, rows.stop - rows.start]), Z, others)
         if metric == "mean_min":
             near = np.sqrt(near).sum(axis=0, keepdims=True)
             kept = near if kept is None else kept + near
         else:
             kept = near if kept is None else np.concatenate([kept, near])
             kept = -_least(-kept, 1) if metric == "maximal" else _least(kept, rank)
-        back = some if back is None else np.minimum(back, some)
+        back = back_part if back is None else np.minimum(back, back_part)
     assert kept is not None and back is not None  # `parts` is not empty
     return (kept / X.shape[0] if metric == "mean_min" else np.sqrt(kept[-1:])), back
 
@@ -227,7 +227,7 @@ def _by_callable(
     return np.array([[float(metric(bag, other)) for other in theirs] for bag in mine])
 
 
-def _discrepancies(K: np.ndarray, own: np.ndarray, other: np.ndarray) -> np.ndarray:
-    squares = squared_distances(K, own, other)
-    squares[squares < _ROUNDING * (own[:, None] + other)] = 0.0
+def _discrepancies(K: np.ndarray, self_kernels: np.ndarray, other_self_kernels: np.ndarray) -> np.ndarray:
+    squares = squared_distances(K, self_kernels, other_self_kernels)
+    squares[squares < _ROUNDING * (self_kernels[:, None] + other_self_kernels)] = 0.0
     return np.sqrt(squares)

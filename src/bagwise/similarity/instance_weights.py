@@ -20,15 +20,15 @@ _EVEN = 1e-9
 def graph_weights(block: Block, k: InstanceKernel) -> np.ndarray:
     """Compute graph weights: 1 divided by the number of close instances in the bag, including itself.
 
-    Two instances of a bag are close if their squared distance in the feature space of the kernel,
-    k(x, x) + k(z, z) - 2 k(x, z), is below its mean over all pairs of the bag. A clique of instances then
-    counts as one instance.
+    The squared distance of two instances in the feature space of the kernel is
+    k(x, x) + k(z, z) - 2 k(x, z). Two instances are close if it is below its mean over all pairs of the bag. A
+    clique of instances then counts as one instance.
     """
     X = in_doubles(block.X)
     diagonal, weights = k.diagonal(X), []
     for begin, end in pairwise(block.offsets):
-        own, n = diagonal[begin:end], end - begin
-        D = own[:, None] + own - 2.0 * k(X[begin:end], X[begin:end])
+        self_kernels, n = diagonal[begin:end], end - begin
+        D = self_kernels[:, None] + self_kernels - 2.0 * k(X[begin:end], X[begin:end])
         np.fill_diagonal(D, 0.0)
         mean = D.sum() / max(1, n * (n - 1))
         is_close = mean * (1.0 - _EVEN) > D
@@ -110,12 +110,12 @@ def _apart(X: Any) -> tuple[Any, np.ndarray]:
 
 def read_weights(weights: Any, n_instances: int, name: str) -> np.ndarray:
     """Validate weights: one per instance, finite and >= 0."""
-    found = np.asarray(weights, dtype=np.float64)
-    if found.shape != (n_instances,):
+    values = np.asarray(weights, dtype=np.float64)
+    if values.shape != (n_instances,):
         raise ValueError(
-            f"{name} has shape {found.shape}, but there are {n_instances} instances; pass one weight per "
+            f"{name} has shape {values.shape}, but there are {n_instances} instances; pass one weight per "
             'instance, or "graph".'
         )
-    if not np.isfinite(found).all() or (found < 0).any():
+    if not np.isfinite(values).all() or (values < 0).any():
         raise ValueError(f"{name} must contain only finite values >= 0.")
-    return found
+    return values

@@ -82,12 +82,12 @@ class KernelBags(Bags):
             return super().__getitem__(key)
         rows, columns = (as_bag_index(np.ravel(index), n) for index, n in zip(key, self.shape, strict=True))
         # Bags of column indices: selecting bags selects the indices of their columns.
-        numbers = Bags(np.arange(self.n_features)[:, None], self._column_offsets)[columns]
+        column_bags = Bags(np.arange(self.n_features)[:, None], self._column_offsets)[columns]
         chosen = super().__getitem__(rows)
         return KernelBags(
-            chosen.instances[:, numbers.instances[:, 0]],
+            chosen.instances[:, column_bags.instances[:, 0]],
             chosen.offsets,
-            column_offsets=numbers.offsets,
+            column_offsets=column_bags.offsets,
             ids=chosen.ids,
         )
 

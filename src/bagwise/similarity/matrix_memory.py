@@ -25,7 +25,7 @@ _REMEDIES = {
 
 
 def require_memory(
-    n_rows: int, n_columns: int, what: str, limit: float | None = None, *, kind: str = "kernel"
+    n_rows: int, n_columns: int, unit: str, limit: float | None = None, *, kind: str = "kernel"
 ) -> float:
     """Return the bytes of a kernel or distance matrix; raise MemoryError if it exceeds the memory limit.
 
@@ -39,7 +39,7 @@ def require_memory(
     limit = available_memory() if limit is None else limit
     if needed > limit:
         raise MemoryError(
-            f"the {kind} matrix of {n_rows:,} x {n_columns:,} {what} needs {needed / 1e9:,.1f} GB, but the "
+            f"the {kind} matrix of {n_rows:,} x {n_columns:,} {unit} needs {needed / 1e9:,.1f} GB, but the "
             f"limit is {limit / 1e9:,.1f} GB; {_REMEDIES[kind]}."
         )
     return needed

@@ -44,9 +44,9 @@ class MeanKernel:
     def __call__(self, bags: BagsLike, other: BagsLike | None = None) -> np.ndarray:
         """Compute the kernel matrix of bags with other bags or themselves: shape (n_bags, n_other)."""
         rows, columns = rows_and_columns(bags, other)
-        known = self if self.gammas is not None else self.fitted(columns)
+        fitted = self if self.gammas is not None else self.fitted(columns)
         total = np.zeros((len(rows), len(columns)))
-        for name, gamma in zip(known.kernels, known.gammas or (), strict=True):
+        for name, gamma in zip(fitted.kernels, fitted.gammas or (), strict=True):
             if callable(name):
                 total += np.asarray(name(rows, columns if other is not None else rows), dtype=np.float64)
             elif name in ("set", "graph"):
@@ -54,7 +54,7 @@ class MeanKernel:
                 total += set_kernel(rows, other, gamma=gamma, normalize="feature", weights=weights)
             else:
                 total += statistic_kernel(rows, other, statistic=name, kernel="rbf", gamma=gamma)
-        return total / len(known.kernels)
+        return total / len(fitted.kernels)
 
 
 def _median_gamma(name: str | Callable[..., Any], bags: AnyBags, weight: np.ndarray | None) -> float:

@@ -57,8 +57,8 @@ def weighted_median(values: np.ndarray, weight: np.ndarray) -> float:
         return 0.0
     first = weight.flat[0]
     if (weight == first).all():  # no need to sort
-        found = values[counted]
-        return float(np.partition(found, (len(found) + 1) // 2 - 1)[(len(found) + 1) // 2 - 1])
+        selected = values[counted]
+        return float(np.partition(selected, (len(selected) + 1) // 2 - 1)[(len(selected) + 1) // 2 - 1])
     order = np.argsort(values[counted], kind="stable")
     reached = np.cumsum(weight[counted][order])
     return float(values[counted][order][np.searchsorted(reached, 0.5 * reached[-1] * (1 - 1e-12))])

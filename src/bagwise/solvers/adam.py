@@ -60,27 +60,27 @@ def adam(ask: Ask, start: np.ndarray, control: Control, *, learning_rate: float,
     -----
     D. Kingma and J. Ba (2015), Adam: a method for stochastic optimization, ICLR, arXiv:1412.6980.
     """
-    place = control.checkpoint
-    if place.has_ended:
-        return _result(**place.end())
-    known = place.state()
-    if known is None:
+    checkpoint = control.checkpoint
+    if checkpoint.has_ended:
+        return _result(**checkpoint.end())
+    previous = checkpoint.state()
+    if previous is None:
         x, best_x, history, watched = start, start, [], []
         first, second = np.zeros_like(start), np.zeros_like(start)
     else:
         names = ("x", "first", "second", "best_x", "history", "watched")
-        x, first, second, best_x, history, watched = (known[name] for name in names)
+        x, first, second, best_x, history, watched = (previous[name] for name in names)
     best = int(np.argmin(watched)) if watched else 0
     status = Status.CONVERGED
     while True:
-        value, number, gradient = ask(x)
+        value, monitored, gradient = ask(x)
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
             status = Status.NOT_FINITE
             break
         history.append(value)
-        watched.append(number)
+        watched.append(monitored)
         step = len(history)
-        if number < watched[best]:
+        if monitored < watched[best]:
             best, best_x = step - 1, x
         control.report(step - 1, value)
         if step > control.max_iter or step - 1 - best >= patience:
@@ -93,11 +93,11 @@ def adam(ask: Ask, start: np.ndarray, control: Control, *, learning_rate: float,
         mean, square = first / (1.0 - _FIRST**step), second / (1.0 - _SECOND**step)
         x = x - learning_rate * mean / (np.sqrt(square) + _TINY)
         state = {"x": x, "first": first, "second": second, "best_x": best_x}
-        place.keep({**state, "history": history, "watched": watched})
+        checkpoint.keep({**state, "history": history, "watched": watched})
     end: dict[str, Any] = {"x": best_x, "status": status.name, "best": best}
     end |= {"history": history, "watched": watched}
     if status is not Status.INTERRUPTED:
-        place.finish(end)
+        checkpoint.finish(end)
     return _result(**end)
 
 

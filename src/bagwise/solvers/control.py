@@ -42,10 +42,10 @@ class Control:
         """Whether the stop flag is set."""
         return self.stop.is_set()
 
-    def report(self, number: int, value: float) -> None:
+    def report(self, iteration: int, value: float) -> None:
         """Call `on_iteration`, if it is set."""
         if self.on_iteration is not None:
-            self.on_iteration(number, value)
+            self.on_iteration(iteration, value)
 
     def within(self, name: str) -> Control:
         """Return the control for a part of the run, with a separate location in the checkpoint."""

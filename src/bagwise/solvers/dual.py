@@ -340,8 +340,8 @@ def _newton_step(
     except LinAlgError:
         return
     gradient = product[points[free]] + q[free]
-    ones = np.ones(len(free))
-    by_gradient, by_sum = cho_solve(factor, np.column_stack([gradient, ones]), check_finite=False).T
+    constraint = np.ones(len(free))
+    by_gradient, by_sum = cho_solve(factor, np.column_stack([gradient, constraint]), check_finite=False).T
     step = by_sum * (by_gradient.sum() / by_sum.sum()) - by_gradient
     step -= step.mean()
     slope, curvature = float(gradient @ step), float(step @ square @ step)

@@ -110,37 +110,37 @@ def run_em(
     """
     seeds = rng.randint(np.iinfo(np.int32).max, size=n_init)
 
-    def run(number: int, blocks: Blocks) -> EMResult | None:
-        if number and control.is_stopped:
+    def run(index: int, blocks: Blocks) -> EMResult | None:
+        if index and control.is_stopped:
             return None
-        start = model.init(blocks, np.random.RandomState(seeds[number]))
-        result = _run_start(model, blocks, start, control.within(f"start {number + 1}"))
+        start = model.init(blocks, np.random.RandomState(seeds[index]))
+        result = _run_start(model, blocks, start, control.within(f"start {index + 1}"))
         if on_start is not None:
-            on_start(number, n_init, result)
+            on_start(index, n_init, result)
         return result
 
     if blocks.are_large:
-        results = run_together(blocks, [functools.partial(run, number) for number in range(n_init)])
+        results = run_together(blocks, [functools.partial(run, index) for index in range(n_init)])
     else:
         results = Parallel(n_jobs=n_jobs, require="sharedmem")(
-            delayed(run)(number, blocks) for number in range(n_init)
+            delayed(run)(index, blocks) for index in range(n_init)
         )
     return [result for result in results if result is not None]
 
 
 def _run_start(model: EMModel, blocks: Blocks, params: Any, control: Control) -> EMResult:
-    place = control.checkpoint
+    checkpoint = control.checkpoint
     form = {"params": params, "history": None, "watched": None}
-    if place.has_ended:
-        return _result(**place.end({**form, "status": None}))
-    known = place.state(form)
-    if known is not None:
-        params = known["params"]
+    if checkpoint.has_ended:
+        return _result(**checkpoint.end({**form, "status": None}))
+    previous = checkpoint.state(form)
+    if previous is not None:
+        params = previous["params"]
     statistics = _estep(model, blocks, params)
     value = float(model.objective(statistics, params))
     history, watched = [value], [model.watch(statistics)]
-    if known is not None:
-        history, watched = known["history"], known["watched"]
+    if previous is not None:
+        history, watched = previous["history"], previous["watched"]
         value = history[-1]
     status = Status.MAX_ITER if np.isfinite(value) else Status.NOT_FINITE
     while status is Status.MAX_ITER and len(history) <= control.max_iter:
@@ -159,16 +159,16 @@ def _run_start(model: EMModel, blocks: Blocks, params: Any, control: Control) ->
             status = Status.CONVERGED
         else:
             # A resumed run recomputes the statistics with an E step.
-            place.keep({"params": params, "history": history, "watched": watched})
+            checkpoint.keep({"params": params, "history": history, "watched": watched})
     end = {"params": params, "history": history, "watched": watched, "status": status.name}
     if status is not Status.INTERRUPTED:
-        place.finish(end)
+        checkpoint.finish(end)
     return _result(**end)
 
 
 def _result(params: Any, history: list[float], watched: list[float | None], status: str) -> EMResult:
-    numbers = tuple(number for number in watched if number is not None)
-    return EMResult(params, history[-1], Status[status], len(history) - 1, tuple(history), numbers)
+    monitored = tuple(value for value in watched if value is not None)
+    return EMResult(params, history[-1], Status[status], len(history) - 1, tuple(history), monitored)
 
 
 def _step(
@@ -178,8 +178,8 @@ def _step(
     new = model.mstep(statistics, params)
     for halving in range(_MOST_HALVINGS):
         if halving:
-            here, there = model.pack(params), model.pack(new)
-            new = model.unpack(0.5 * (here + there), new)
+            old_packed, new_packed = model.pack(params), model.pack(new)
+            new = model.unpack(0.5 * (old_packed + new_packed), new)
         new_statistics = _estep(model, blocks, new)
         new_value = float(model.objective(new_statistics, new))
         if new_value <= value + _ROUNDING * max(1.0, abs(value)):

@@ -57,8 +57,8 @@ def solve_dual_interior(
 
     Notes
     -----
-    The method is Mehrotra's predictor-corrector method. Let K = F F', let D be the diagonal matrix that the
-    bounds add to Q, and let S be the diagonal matrix with the sums of 1 / D over the variables of each point.
+    The method is Mehrotra's predictor-corrector method. Let K = F F', and let D be the diagonal matrix that
+    the bounds add to Q. Let S be the diagonal matrix with the sums of 1 / D over the variables of each point.
     Then (Q + D)^-1 is computed from (K^-1 + S)^-1, which equals ``F (I + F'SF)^-1 F'`` and also
     ``S^-1 - S^-1 (K + S^-1)^-1 S^-1``.
 
@@ -137,7 +137,7 @@ def solve_dual_interior(
 
 def _direction(
     solve: LinearMap,
-    ones: np.ndarray,
+    by_sum: np.ndarray,
     s: np.ndarray,
     t: np.ndarray,
     z: np.ndarray,
@@ -149,8 +149,8 @@ def _direction(
 ) -> tuple[np.ndarray, float, np.ndarray, np.ndarray]:
     """Return the Newton step towards complementarity products s z and t w that equal the targets."""
     part = solve(-residual + (target_s - s * z) / s - (target_t - t * w) / t)
-    dy = (missing - part.sum()) / ones.sum()
-    du = part + dy * ones
+    dy = (missing - part.sum()) / by_sum.sum()
+    du = part + dy * by_sum
     return du, dy, (target_s - s * z - z * du) / s, (target_t - t * w + w * du) / t
 
 
@@ -164,9 +164,9 @@ class _Factored:
     """The matrix Q, stored as a factor whose rows are shared by the variables of a point."""
 
     def __init__(self, factor: np.ndarray, points: np.ndarray):
-        own, self.points = np.unique(points, return_inverse=True)
-        self.factor = factor if len(own) == len(factor) else factor[own]
-        self.gram = self.factor @ self.factor.T if len(own) <= factor.shape[1] else None
+        distinct, self.points = np.unique(points, return_inverse=True)
+        self.factor = factor if len(distinct) == len(factor) else factor[distinct]
+        self.gram = self.factor @ self.factor.T if len(distinct) <= factor.shape[1] else None
 
     def _by_point(self, values: np.ndarray) -> np.ndarray:
         return np.bincount(self.points, weights=values)
@@ -233,25 +233,25 @@ def solve_dual_either_way(
     solve = partial(solve_dual, matrix, q, lower=lower, upper=upper, points=points)
     free = np.flatnonzero(upper > lower)
     patience = min(control.max_iter, max(_LEAST_PAIRS, len(free) ** 2))
-    found = solve(control=replace(control, max_iter=patience), start=start, product=product)
-    may_end = found.status in (Status.CONVERGED, Status.INTERRUPTED, Status.NOT_FINITE)
+    first = solve(control=replace(control, max_iter=patience), start=start, product=product)
+    may_end = first.status in (Status.CONVERGED, Status.INTERRUPTED, Status.NOT_FINITE)
     if may_end or patience == control.max_iter:
-        return found
+        return first
     near = None
     if isinstance(matrix, DenseRows) and len(free):
         near = _near_the_optimum(matrix, q, control, lower, upper, points, free)
-    if near is None and found.status is Status.STALLED:
-        return found
+    if near is None and first.status is Status.STALLED:
+        return first
     if near is None:
-        return solve(control=control, start=found.x, product=found.product)
+        return solve(control=control, start=first.x, product=first.product)
     longer = _MORE if _leaves_digits(matrix, q, control.tol, lower, upper, near) else _LESS
     more = replace(control, max_iter=min(control.max_iter, int(longer * patience)))
-    ended = solve(control=more, start=near)
-    if not ended.converged and found.gap < ended.gap:
-        ended = solve(control=more, start=found.x, product=found.product)
+    final = solve(control=more, start=near)
+    if not final.converged and first.gap < final.gap:
+        final = solve(control=more, start=first.x, product=first.product)
     # Rounding errors prevent convergence if this many steps do not suffice.
-    status = Status.STALLED if ended.status is Status.MAX_ITER else ended.status
-    return replace(ended, status=status, n_iter=found.n_iter + ended.n_iter)
+    status = Status.STALLED if final.status is Status.MAX_ITER else final.status
+    return replace(final, status=status, n_iter=first.n_iter + final.n_iter)
 
 
 def _leaves_digits(
@@ -280,24 +280,24 @@ def _near_the_optimum(
     fixed = np.where(upper > lower, 0.0, lower)
     pull = np.zeros(len(matrix.diagonal))
     matrix.add(points[fixed != 0.0], fixed[fixed != 0.0], pull)
-    own, local = np.unique(points[free], return_inverse=True)
-    values, axes = eigh(matrix.square(own), check_finite=False)
-    kept = values > np.finfo(float).eps * len(own) * max(values[-1], np.finfo(float).tiny)
+    distinct, local = np.unique(points[free], return_inverse=True)
+    values, axes = eigh(matrix.square(distinct), check_finite=False)
+    kept = values > np.finfo(float).eps * len(distinct) * max(values[-1], np.finfo(float).tiny)
     factor = axes[:, kept] * np.sqrt(values[kept])
     if not factor.size:
         return None
     low, high, linear = lower[free], upper[free], (pull[points] + q)[free]
     limited = replace(control, tol=max(1e-2 * control.tol, 1e-10), max_iter=_STEPS, on_iteration=None)
-    found = solve_dual_interior(
+    solution = solve_dual_interior(
         factor, linear, limited, lower=low, upper=high, total=-float(fixed.sum()), points=local
     )
-    if not np.isfinite(found.x).all():
+    if not np.isfinite(solution.x).all():
         return None
-    slope = found.product[local] + linear - found.multiplier
+    slope = solution.product[local] + linear - solution.multiplier
     # Complementarity has two factors: the distance to the bound and the slope. The factor that vanishes at
     # the optimum is much smaller.
     steep = np.abs(slope) / max(float(np.abs(slope).max()), np.finfo(float).tiny)
-    width, u = high - low, found.x
+    width, u = high - low, solution.x
     u = np.where((slope > 0) & ((u - low) / width < steep), low, u)
     u = np.where((slope < 0) & ((high - u) / width < steep), high, u)
     near = fixed.copy()

@@ -32,8 +32,8 @@ def minimize_l1_svm(M: np.ndarray, sign: np.ndarray, cost: np.ndarray) -> tuple[
     """
     if not np.isfinite(M).all():
         raise ValueError("the feature vectors of the bags must be finite; scale the features down.")
-    rows, which = np.unique(np.column_stack([sign, M]), axis=0, return_inverse=True)
-    sign, M, cost = rows[:, 0], rows[:, 1:], np.bincount(which.ravel(), weights=cost)
+    rows, inverse = np.unique(np.column_stack([sign, M]), axis=0, return_inverse=True)
+    sign, M, cost = rows[:, 0], rows[:, 1:], np.bincount(inverse.ravel(), weights=cost)
     n, p = M.shape
     signed = sign[:, None] * M
     # Columns u, v, the intercept, and the errors.
@@ -41,13 +41,13 @@ def minimize_l1_svm(M: np.ndarray, sign: np.ndarray, cost: np.ndarray) -> tuple[
     c = np.concatenate([np.ones(2 * p), [0.0], cost])
     bounds = np.column_stack([np.zeros(2 * p + 1 + n), np.full(2 * p + 1 + n, np.inf)])
     bounds[2 * p, 0] = -np.inf
-    found = linprog(c, A_ub=-A, b_ub=-np.ones(n), bounds=bounds, method="highs")
-    if found.x is None:
+    solution = linprog(c, A_ub=-A, b_ub=-np.ones(n), bounds=bounds, method="highs")
+    if solution.x is None:
         raise ValueError(
             f"HiGHS could not solve the linear program with costs (C times weights) from {cost.min():g} to "
-            f"{cost.max():g}; choose costs closer to 1. Message of HiGHS: {found.message}"
+            f"{cost.max():g}; choose costs closer to 1. Message of HiGHS: {solution.message}"
         )
-    coef = found.x[:p] - found.x[p : 2 * p]
+    coef = solution.x[:p] - solution.x[p : 2 * p]
     scores = M @ coef
     intercept = best_intercept(scores, sign, cost)
     errors = np.maximum(0.0, 1.0 - sign * (scores + intercept))
@@ -61,10 +61,10 @@ def best_intercept(scores: np.ndarray, sign: np.ndarray, cost: np.ndarray) -> fl
     """
     # The sum is convex and piecewise linear. Its slope changes at these values by the cost, and the slope to
     # the left of all of them is determined by the positive examples.
-    place = sign - scores
-    order = np.argsort(place, kind="stable")
+    breakpoints = sign - scores
+    order = np.argsort(breakpoints, kind="stable")
     slope = np.cumsum(np.append(-cost[sign > 0].sum(), cost[order]))
     level = 1e-9 * cost.sum()
     first = int(np.argmax(slope >= -level))
     last = int(np.argmax(slope > level))
-    return 0.5 * float(place[order[first - 1]] + place[order[last - 1]])
+    return 0.5 * float(breakpoints[order[first - 1]] + breakpoints[order[last - 1]])

@@ -287,8 +287,10 @@ class _Run:
         if self.restriction is not None and self.restriction.inside[wanted].all():
             return self.restriction
         self.model = None
-        known = [warm.columns for warm in self.warm_models if np.isin(wanted, warm.columns).all()]
-        columns = known[0] if known else with_likely(self.point, wanted, _RESTRICT_TO * self.penalty.l1)
+        supersets = [warm.columns for warm in self.warm_models if np.isin(wanted, warm.columns).all()]
+        columns = (
+            supersets[0] if supersets else with_likely(self.point, wanted, _RESTRICT_TO * self.penalty.l1)
+        )
         self.restriction = Restriction.to(self.problem, columns)
         return self.restriction
 
@@ -322,9 +324,9 @@ class _Run:
                 is_end = problem.has_kinks or worst <= enough
                 status = Status.CONVERGED if is_end else Status.STALLED
                 break
-            there, value, size = moved
-            self.model, self.is_model_of_this_point = self.model.after(point, there), False
-            point = there
+            next_point, value, size = moved
+            self.model, self.is_model_of_this_point = self.model.after(point, next_point), False
+            point = next_point
             self.history.append(value)
             violation = penalty.violation(point)
             # The first step changes the selected features, so it is not a test of the model.
@@ -348,9 +350,9 @@ class _Run:
         If the previous model lacked a column and these are more than half of the columns, use all columns. If
         the function is not convex, additional columns are useless. A warm model saves the computation.
         """
-        for number, warm in enumerate(self.warm_models):
+        for index, warm in enumerate(self.warm_models):
             if np.array_equal(warm.columns, restriction.columns) and warm.model.inside[wanted].all():
-                return self.warm_models.pop(number).model
+                return self.warm_models.pop(index).model
         columns, n_columns = wanted, len(point.x) - 1
         if self.is_convex:
             columns = with_likely(point, wanted, _CURVATURE_OF * self.penalty.l1)
@@ -383,7 +385,7 @@ class _Run:
         slope = point.gradient @ step + penalty.value(point.x + step) - penalty.value(point.x)
         rounding = _ROUNDING * abs(value)
         size = 1.0
-        for number in range(_HALVINGS + _TENTHS):
+        for i in range(_HALVINGS + _TENTHS):
             trial = problem.point(point.x + size * step, base=None if exactly else point)
             trial_value = penalty.objective(trial)
             if trial_value <= value + _ARMIJO * size * slope and trial_value < value:
@@ -391,5 +393,5 @@ class _Run:
             if -size * slope <= rounding:
                 is_better = penalty.violation(trial).max() <= 0.5 * worst and trial_value <= value + rounding
                 return (trial, trial_value, size) if is_better else None
-            size *= 0.5 if number < _HALVINGS else 0.1
+            size *= 0.5 if i < _HALVINGS else 0.1
         return None

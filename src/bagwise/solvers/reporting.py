@@ -72,10 +72,10 @@ class Reporter:
         elif self.verbose >= 1:
             _logger.info("%s: %s", self.name, sentence)
 
-    def doing(self, what: str) -> None:
+    def doing(self, description: str) -> None:
         """Show the current step of the fit on the live line."""
         if self._live is not None:
-            self._live.progress.doing = what
+            self._live.progress.doing = description
             self._live.show()
 
     @contextmanager
@@ -84,39 +84,39 @@ class Reporter:
         begun = count()
         yield lambda text: self.doing(f"{next(begun)} of {n_steps}" + (f": {text}" if text else ""))
 
-    def step(self, what: str) -> None:
+    def step(self, description: str) -> None:
         """Report the next step of the fit: on the live line, or as a separate line."""
         if self._live is not None:
-            self.doing(what)
+            self.doing(description)
         elif self.verbose >= 1:
-            _logger.info("%s: %s", self.name, what)
+            _logger.info("%s: %s", self.name, description)
 
-    def start(self, number: int, of: int, result: Any) -> None:
+    def start(self, index: int, of: int, result: Any) -> None:
         """Report the result of one start."""
         if self._live is not None:
             self._live.progress.objective = result.value
-            self.doing(f"start {number + 1} of {of}")
+            self.doing(f"start {index + 1} of {of}")
         elif self.verbose >= 1:
             _logger.info(
                 "%s: start %d of %d: objective %.8g after %d iterations, %s",
-                self.name, number + 1, of, result.value, result.n_iter, result.status.name.lower(),
+                self.name, index + 1, of, result.value, result.n_iter, result.status.name.lower(),
             )  # fmt: skip
 
-    def iteration(self, number: int, value: float) -> None:
+    def iteration(self, index: int, value: float) -> None:
         """Report one iteration."""
         if self._live is not None:
             self._live.progress.objective = value
             self._live.show()
         elif self.verbose >= 2:
-            _logger.info("%s: iteration %d: objective %.10g", self.name, number, value)
+            _logger.info("%s: iteration %d: objective %.10g", self.name, index, value)
 
-    def fold(self, number: int, of: int, setting: str, values: Any) -> None:
+    def fold(self, index: int, of: int, setting: str, values: Any) -> None:
         """Report the held-out scores of a setting in one fold, for every compared penalty."""
         if self._live is not None:
-            self.doing(f"{setting}, fold {number + 1} of {of}")
+            self.doing(f"{setting}, fold {index + 1} of {of}")
         elif self.verbose >= 1:
-            said = " ".join(f"{value:.4g}" for value in values)
-            _logger.info("%s: %s, fold %d of %d: %s", self.name, setting, number + 1, of, said)
+            scores = " ".join(f"{value:.4g}" for value in values)
+            _logger.info("%s: %s, fold %d of %d: %s", self.name, setting, index + 1, of, scores)
 
 
 def _begin_line(name: str) -> bool:

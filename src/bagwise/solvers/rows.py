@@ -47,14 +47,14 @@ class DenseRows:
         Each form consists of the rows, the index of each variable in them, their diagonal, and the number of
         steps to take with this form.
         """
-        own, local = np.unique(points, return_inverse=True)
-        in_place = readonly(self.matrix, points, self.diagonal)
-        if 2 * len(own) > len(self.matrix):  # a copy would be nearly as large
-            yield *in_place, _ANY
+        distinct, local = np.unique(points, return_inverse=True)
+        view = readonly(self.matrix, points, self.diagonal)
+        if 2 * len(distinct) > len(self.matrix):  # a copy would be nearly as large
+            yield *view, _ANY
             return
         # A copy costs about as much as this number of steps without a copy.
-        yield *in_place, len(own) // 4
-        yield *readonly(self.square(own), local, self.diagonal[own]), _ANY
+        yield *view, len(distinct) // 4
+        yield *readonly(self.square(distinct), local, self.diagonal[distinct]), _ANY
 
     def square(self, points: np.ndarray) -> np.ndarray:
         """Return a copy of ``K[points][:, points]``."""
@@ -135,8 +135,8 @@ class RowCache:
 
     def parts(self, points: np.ndarray) -> Iterator[tuple[Any, ...]]:
         """Yield the rows like `DenseRows.parts`, in a single form."""
-        own, local = np.unique(points, return_inverse=True)
-        yield *readonly(self.square(own), local, self.diagonal[own]), _ANY
+        distinct, local = np.unique(points, return_inverse=True)
+        yield *readonly(self.square(distinct), local, self.diagonal[distinct]), _ANY
 
     def square(self, points: np.ndarray) -> np.ndarray:
         """Return a copy of ``K[points][:, points]``, like `DenseRows.square`."""
@@ -144,11 +144,11 @@ class RowCache:
 
     def add(self, points: np.ndarray, change: np.ndarray, product: np.ndarray) -> None:
         """Add ``K[:, points] @ change`` to `product`, using at most `capacity` rows at a time."""
-        own, local = np.unique(points, return_inverse=True)
+        distinct, local = np.unique(points, return_inverse=True)
         by_point = np.bincount(local, weights=change)
-        for begin in range(0, len(own), self.capacity):
-            some = slice(begin, begin + self.capacity)
-            product += by_point[some] @ self.rows(own[some])
+        for begin in range(0, len(distinct), self.capacity):
+            part = slice(begin, begin + self.capacity)
+            product += by_point[part] @ self.rows(distinct[part])
 
 
 # Kernel matrices that the dual solver accepts.
