@@ -25,6 +25,7 @@ def _renamed(**names: str) -> Callable[[Any], Any]:
 # descriptions.
 UPGRADES: dict[tuple[int, str], Callable[[Any], Any]] = {
     (1, "EnsembleVote"): _renamed(speaks_of_instances="predicts_instances"),
+    (1, "KernelLookup"): _renamed(place="positions"),
 }
 
 # Format 1 contains the module and class name of our types. Class names were unique, so modules do not matter.

@@ -15,9 +15,9 @@ from bagwise.models.ensemble.blend import blend, held_out_log_odds, sharpening
 from bagwise.models.ensemble.families import FAMILIES, choose, estimate
 from bagwise.models.ensemble.machines import PENALTIES, fit_machines
 from bagwise.models.ensemble.prototypes import PrototypeView
-from bagwise.models.ensemble.sets import own_kernels_of_widths, set_kernels_of_widths
+from bagwise.models.ensemble.sets import self_kernels_of_widths, set_kernels_of_widths
 from bagwise.models.ensemble.vectors import RankedExtremesView, StatisticsView
-from bagwise.models.ensemble.views import Gram, Instances
+from bagwise.models.ensemble.views import TrainingGram, Instances
 from bagwise.models.linear_model import MILogisticRegression
 from bagwise.models.prototypes.points import Prototypes
 
@@ -38,7 +38,7 @@ def test_labels_of_held_out_bags_play_no_part_in_their_scores(data):
     y, weight = np.asarray(data.y).astype(int), np.ones(60)
     train, test = np.arange(40), np.arange(40, 60)
     splits = [(train, test)]
-    gram = Gram.of_all(set_kernel(data.bags), splits)
+    gram = TrainingGram.of_all(set_kernel(data.bags), splits)
     other = y.copy()
     other[test] = 1 - other[test]
     held, mirrored = (fit_machines(gram, labels, weight, splits).held for labels in (y, other))
@@ -107,7 +107,7 @@ def test_kernels_of_several_widths_are_those_of_one_each(data, most, large_from)
         for K, gamma in zip(set_kernels_of_widths(left, columns, 0.1, 3), (0.1, 0.4, 1.6), strict=True):
             np.testing.assert_allclose(K, set_kernel(left, columns, gamma=gamma), rtol=1e-9)
             assert columns is not None or (K == K.T).all()
-            own = own_kernels_of_widths(left, 0.1, 3)[round(np.log(gamma / 0.1) / np.log(4))]
+            own = self_kernels_of_widths(left, 0.1, 3)[round(np.log(gamma / 0.1) / np.log(4))]
             np.testing.assert_allclose(own, set_kernel(left, gamma=gamma).diagonal(), rtol=1e-9)
 
 

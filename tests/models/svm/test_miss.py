@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 
 from bagwise import Bags, MissSVC, OneVsOneBagClassifier, make_noisy_or_bags
 from bagwise.exceptions import ConvergenceWarning
-from bagwise.models.svm.problem import BagMarginProblem, Gram, Labelling
+from bagwise.models.svm.problem import BagMarginProblem, InstanceGram, Labelling
 from bagwise.similarity import InstanceKernel
 from bagwise.solvers import Control
 
@@ -31,7 +31,7 @@ def small_problem(seed, *, max_bytes=1e9, one_positive=False, repeated=False):
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     y = np.array([0, 1, 1, 0, 1, 0, 1, 0, 0])
     a, b, d = rng.uniform(0.5, 3.0, size=(3, 9))
-    gram = Gram(InstanceKernel("rbf", 0.5), X, 4, max_bytes=max_bytes)
+    gram = InstanceGram(InstanceKernel("rbf", 0.5), X, 4, max_bytes=max_bytes)
     problem = BagMarginProblem(
         gram,
         offsets,
@@ -135,7 +135,7 @@ def test_labels_are_the_sign_of_f_and_witnesses_share_the_maximum():
 @pytest.mark.parametrize("max_bytes", [1e9, 8 * 12 * 9])
 def test_rows_of_virtual_examples_follow_their_instances(max_bytes):
     X = np.random.default_rng(0).normal(size=(10, 2))
-    gram = Gram(InstanceKernel("rbf", 0.5), X, 2, max_bytes=max_bytes)
+    gram = InstanceGram(InstanceKernel("rbf", 0.5), X, 2, max_bytes=max_bytes)
     K = rbf_kernel(X, gamma=0.5)
     for first, second in (([0, 1], [2, 3]), ([0, 1], [2, 5, 7]), ([4, 9], [2, 5, 7])):
         gram.set_means({0: np.array(first), 1: np.array(second)})
@@ -357,7 +357,7 @@ def test_steps_of_two_hundred_random_problems_agree_with_a_generic_solver():
         y[:2] = 0, 1
         kernel = InstanceKernel(("rbf", "poly", "linear")[seed % 3], 0.5, 2, 1.0)
         a, b, d = 10.0 ** rng.uniform(-3, 3, size=(3, n))
-        gram = Gram(kernel, X, int((y == 1).sum()), max_bytes=1e9)
+        gram = InstanceGram(kernel, X, int((y == 1).sum()), max_bytes=1e9)
         offsets = np.append(0, np.cumsum(sizes))
         how = {"instance_weight": a, "bag_weight": b, "unlabeled_weight": d}
         problem = BagMarginProblem(gram, offsets, y, **how, tol=1e-10)

@@ -61,8 +61,8 @@ def blend(scores: np.ndarray, y: np.ndarray, weight: np.ndarray) -> Blend:
         Labels 0 and 1, and weights.
     """
     slope, shift = fit_lines(scores, y, weight)
-    found = log_likelihood(slope[:, None] * scores + shift[:, None], y, weight)
-    return Blend(slope, shift, softmax(found / TEMPERATURE), found)
+    likelihood = log_likelihood(slope[:, None] * scores + shift[:, None], y, weight)
+    return Blend(slope, shift, softmax(likelihood / TEMPERATURE), likelihood)
 
 
 def held_out_log_odds(

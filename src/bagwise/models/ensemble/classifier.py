@@ -28,7 +28,7 @@ from bagwise.models.base import (
 from bagwise.models.base.folds import bag_folds
 from bagwise.models.base.streaming import in_files, in_memory
 from bagwise.models.ensemble.families import Cost, choose, estimate, refuse_unknown
-from bagwise.models.ensemble.vote import Found, Vote, describe_fit, fit_vote
+from bagwise.models.ensemble.vote import FittedVote, Vote, describe_fit, fit_vote
 from bagwise.persist.checkpoints import CheckpointLike, identity_of, opened
 from bagwise.solvers.reporting import Reporter
 
@@ -219,8 +219,8 @@ class BagEnsembleClassifier(ScoreClassifier):
         if not in_files(bags):
             bags = in_memory(bags)
         self.fill_ = _means(bags, weight)
-        with opened(checkpoint, lambda: identity_of(self, groups=groups)) as place:
-            self._fit(self._filled(bags), codes, weight, groups, place)
+        with opened(checkpoint, lambda: identity_of(self, groups=groups)) as location:
+            self._fit(self._filled(bags), codes, weight, groups, location)
         return self
 
     def _fit(
@@ -229,42 +229,47 @@ class BagEnsembleClassifier(ScoreClassifier):
         codes: np.ndarray,
         weight: np.ndarray,
         groups: ArrayLike | None,
-        place: CheckpointLocation,
+        checkpoint: CheckpointLocation,
     ) -> None:
-        rng = check_random_state(place.seed(self.random_state))
+        rng = check_random_state(checkpoint.seed(self.random_state))
         reporter = Reporter(type(self).__name__, self.verbose)
         pairs = list(combinations(range(len(self.classes_)), 2))
-        found: list[Found] = []
+        results: list[FittedVote] = []
         for low, high in pairs:
             seed, folds_seed = (int(s) for s in rng.randint(np.iinfo(np.int32).max, size=2))
-            here = weight * ((codes == low) | (codes == high))
-            kept = np.flatnonzero(here)
+            pair_weight = weight * ((codes == low) | (codes == high))
+            kept = np.flatnonzero(pair_weight)
             training = Training(bags[kept], (codes[kept] == high).astype(np.int8), weight[kept])
             splits = bag_folds(
                 self.cv,
                 training,
-                here,
+                pair_weight,
                 seed=folds_seed,
                 kinds=(repr(as_python(self.classes_[low])), repr(as_python(self.classes_[high]))),
                 remedy="Use another model, such as SetKernelSVC.",
                 groups=groups,
             )
             choice = self._chosen(training.bags)
-            inside = place.within(f"{low} and {high}")
+            inside = checkpoint.within(f"{low} and {high}")
             inside.agree_on_folds(splits)
             reporter.step(str(self._cost_of(training.bags, len(splits))))
-            how: dict[str, Any] = {"seed": seed, "n_jobs": self.n_jobs, "place": inside, "reporter": reporter}
-            found.append(fit_vote(training, splits, choice, **how))
+            options: dict[str, Any] = {
+                "seed": seed,
+                "n_jobs": self.n_jobs,
+                "checkpoint": inside,
+                "reporter": reporter,
+            }
+            results.append(fit_vote(training, splits, choice, **options))
         if choice.reason:
             warn_user(f"BagEnsembleClassifier: {choice.reason}.")
-        self.votes_ = [each.vote for each in found]
+        self.votes_ = [each.vote for each in results]
         self.inner_scores_ = [
             {"pair": pair, **score._asdict()}
-            for pair, each in zip(pairs, found, strict=True)
+            for pair, each in zip(pairs, results, strict=True)
             for score in each.families
         ]
-        labels = [tuple(as_python(self.classes_[place]) for place in pair) for pair in pairs]
-        self.report_ = describe_fit(found, labels, len(splits), choice.reason)
+        labels = [tuple(as_python(self.classes_[code]) for code in pair) for pair in pairs]
+        self.report_ = describe_fit(results, labels, len(splits), choice.reason)
 
     def _chosen(self, bags: Bags) -> Any:
         return choose(self.families, len(bags), bags.n_instances, is_held=not in_files(bags))
@@ -294,8 +299,8 @@ class BagEnsembleClassifier(ScoreClassifier):
             return log_odds[0]
         n_classes = len(self.classes_)
         against = np.full((n_classes, n_classes, len(log_odds[0])), np.inf)
-        for (low, high), found in zip(combinations(range(n_classes), 2), log_odds, strict=True):
-            against[high, low], against[low, high] = found, -found
+        for (low, high), values in zip(combinations(range(n_classes), 2), log_odds, strict=True):
+            against[high, low], against[low, high] = values, -values
         with np.errstate(divide="ignore"):
             log_proba = -np.logaddexp(0.0, logsumexp(-against, axis=1)).T
         return log_proba - logsumexp(log_proba, axis=1, keepdims=True)
@@ -369,7 +374,7 @@ def _means(bags: Any, weight: np.ndarray) -> np.ndarray:
     if in_files(bags):
         return np.zeros(bags.n_features)
     X = in_doubles(bags.instances)
-    is_there = ~np.isnan(X)
+    is_observed = ~np.isnan(X)
     each = np.repeat(weight, bags.sizes)
-    total = each @ is_there
-    return each @ np.where(is_there, X, 0.0) / np.where(total > 0, total, 1.0)
+    total = each @ is_observed
+    return each @ np.where(is_observed, X, 0.0) / np.where(total > 0, total, 1.0)

@@ -23,7 +23,7 @@ MOST_BAGS, MOST_INSTANCES = 5_000, 100_000
 
 
 @dataclass(frozen=True)
-class Family:
+class ModelFamily:
     """Family of models of one kind, with a small grid of settings.
 
     Attributes
@@ -43,43 +43,43 @@ class Family:
 
 
 FAMILIES = {
-    "extremes": Family(
+    "extremes": ModelFamily(
         "RBF SVMs on the minimum and maximum of every feature",
         tuple(Kernels(StatisticsView(("min", "max"), scale)) for scale in _SCALES),
         has_matrices=True,
     ),
-    "moments": Family(
+    "moments": ModelFamily(
         "RBF SVMs on the mean and standard deviation of every feature",
         tuple(Kernels(StatisticsView(("mean", "std"), scale)) for scale in _SCALES),
         has_matrices=True,
     ),
-    "sets": Family(
+    "sets": ModelFamily(
         "SVMs on set kernels",
         tuple(Kernels(SetView(scale)) for scale in _SCALES_OF_INSTANCES),
         has_matrices=True,
         visits_pairs=True,
     ),
-    "distances": Family(
+    "distances": ModelFamily(
         "RBF SVMs on distances to training bags",
         tuple(Kernels(DistanceView(scale)) for scale in _SCALES_OF_INSTANCES),
         has_matrices=True,
         visits_pairs=True,
     ),
-    "prototypes": Family(
+    "prototypes": ModelFamily(
         "SVMs on similarities to instances of training bags",
         tuple(Kernels(PrototypeView(scale)) for scale in _SCALES_OF_INSTANCES),
         has_matrices=True,
     ),
-    "ranks": Family(
+    "ranks": ModelFamily(
         "RBF SVMs on the minimum and maximum of instance ranks",
         (Kernels(RankedExtremesView()),),
         has_matrices=True,
     ),
-    "linear": Family(
+    "linear": ModelFamily(
         "logistic regression on statistics of every feature",
         tuple(LinearStatistics(scale) for scale in _SCALES),
     ),
-    "instances": Family(
+    "instances": ModelFamily(
         "logistic regression on instances",
         tuple(InstanceModels(rule) for rule in ("mean", "or")),
     ),
@@ -134,16 +134,16 @@ def choose(families: str | Sequence[str], n_bags: int, n_instances: int, *, is_h
 
 def refuse_unknown(families: str | Sequence[str]) -> None:
     """Raise an error unless all names are families."""
-    known = ", ".join(map(repr, FAMILIES))
+    names = ", ".join(map(repr, FAMILIES))
     if isinstance(families, str):
         if families != "default":
-            raise ValueError(f"families is {families!r}; expected 'default' or a list of {known}.")
+            raise ValueError(f"families is {families!r}; expected 'default' or a list of {names}.")
         return
     if not len(families) or len(set(families)) < len(families):
-        raise ValueError(f"families is {families!r}; expected at least one of {known}, without repetition.")
+        raise ValueError(f"families is {families!r}; expected at least one of {names}, without repetition.")
     unknown = [name for name in families if name not in FAMILIES]
     if unknown:
-        raise ValueError(f"families contains the unknown name {unknown[0]!r}; expected names from {known}.")
+        raise ValueError(f"families contains the unknown name {unknown[0]!r}; expected names from {names}.")
 
 
 # Measured seconds on one core of 2020: per instance pair; per pair and feature; per SVM and squared bag;

@@ -50,8 +50,8 @@ class KernelPart:
         view: Any = self.view
         if not self.instance_coef.any():
             return np.zeros(bags.n_instances)
-        speaking = self.instance_coef[np.flatnonzero(view.of_instances)]
-        return sum(K @ coef for K, coef in zip(view.cross_grams_of_instances(bags), speaking, strict=True))
+        coefs = self.instance_coef[np.flatnonzero(view.of_instances)]
+        return sum(K @ coef for K, coef in zip(view.cross_grams_of_instances(bags), coefs, strict=True))
 
 
 @dataclass(frozen=True)
@@ -66,26 +66,26 @@ class Kernels:
         splits: list[Split],
         seed: int,
         n_jobs: int | None,
-        place: CheckpointLocation,
+        checkpoint: CheckpointLocation,
     ) -> FittedMember:
         """Fit SVMs on all matrices, which are computed one after the other and not kept."""
         bags, y, weight = training
         view = self.view.fit(bags, weight, seed, splits)
 
         def compute() -> dict[str, np.ndarray]:
-            found, widths = [], []
+            fits, widths = [], []
             for gram in view.train_grams(weight, splits):
                 raise_if_stopped()
-                found.append(fit_machines(gram, y, weight, splits, n_jobs))
+                fits.append(fit_machines(gram, y, weight, splits, n_jobs))
                 widths.append(gram.width)
             names = ("held", "coef", "intercept")
             return {
                 "widths": np.array(widths),
-                **{name: np.stack([getattr(machines, name) for machines in found]) for name in names},
+                **{name: np.stack([getattr(machines, name) for machines in fits]) for name in names},
             }
 
-        known = place.cell("machines", compute)
-        coef, widths, kept = known["coef"], known["widths"], view.without_folds()
+        arrays = checkpoint.cell("machines", compute)
+        coef, widths, kept = arrays["coef"], arrays["widths"], view.without_folds()
 
         def weighted(factor: np.ndarray) -> np.ndarray:
             return np.einsum("kc,kcn->kn", factor.reshape(coef.shape[:2]), coef)
@@ -93,7 +93,7 @@ class Kernels:
         return FittedMember(
             [f"{name}, C {C:g}" for name in view.names for C in PENALTIES],
             np.repeat(view.of_instances, len(PENALTIES)),
-            known["held"].reshape(-1, len(y)),
-            known["intercept"].ravel(),
+            arrays["held"].reshape(-1, len(y)),
+            arrays["intercept"].ravel(),
             lambda factor, of_instances: KernelPart(kept, weighted(factor), weighted(of_instances), widths),
         )

@@ -42,7 +42,7 @@ class LinearStatistics:
         splits: list[Split],
         seed: int,
         n_jobs: int | None,
-        place: CheckpointLocation,
+        checkpoint: CheckpointLocation,
     ) -> FittedMember:
         """Fit a model for every penalty, on all bags and on the training bags of each fold."""
         bags, y, weight = training
@@ -55,29 +55,29 @@ class LinearStatistics:
         def compute() -> dict[str, np.ndarray]:
             jobs = [(np.arange(n), np.arange(0)), *splits]
             with interruptible(at_once=True):
-                found = Parallel(n_jobs=n_jobs, prefer="threads")(
+                results = Parallel(n_jobs=n_jobs, prefer="threads")(
                     delayed(_of_fold)(V, y, weight, train, test) for train, test in jobs
                 )
-            coef, intercept, _ = found[0]
-            held = mean_held_out(n, splits, [scores for _, _, scores in found[1:]])
+            coef, intercept, _ = results[0]
+            held = mean_held_out(n, splits, [scores for _, _, scores in results[1:]])
             return {"held": held, "coef": coef, "intercept": intercept}
 
-        known = place.cell("models", compute)
-        coef = known["coef"]
-        how = "standardised" if self.scale == "standard" else "ranked"
+        arrays = checkpoint.cell("models", compute)
+        coef = arrays["coef"]
+        scaling = "standardised" if self.scale == "standard" else "ranked"
         named = ", ".join(_STATISTICS[:-1]) + f" and {_STATISTICS[-1]}"
         return FittedMember(
-            [f"logistic regression on {named}, {how}, C {C:g}" for C in _PENALTIES],
+            [f"logistic regression on {named}, {scaling}, C {C:g}" for C in _PENALTIES],
             np.zeros(len(coef), dtype=bool),
-            known["held"],
-            known["intercept"],
+            arrays["held"],
+            arrays["intercept"],
             lambda factor, _: LinearPart(self.scale, statistics, scaler, factor @ coef),
         )
 
 
 def _raw(statistics: BagStatistics, scale: str, bags: Bags) -> np.ndarray:
-    found = in_doubles(statistics.transform(bags))
-    return without_noise(found, _STATISTICS) if scale == "rank" else found
+    vectors = in_doubles(statistics.transform(bags))
+    return without_noise(vectors, _STATISTICS) if scale == "rank" else vectors
 
 
 def _of_fold(

@@ -9,7 +9,7 @@ from joblib import Parallel, delayed
 
 from bagwise.models.base.folds import Split
 from bagwise.models.ensemble.members import mean_held_out
-from bagwise.models.ensemble.views import Gram
+from bagwise.models.ensemble.views import TrainingGram
 from bagwise.solvers.control import Control
 from bagwise.solvers.dual import solve_dual
 
@@ -41,18 +41,18 @@ class Machines(NamedTuple):
 def variance(K: np.ndarray, weight: np.ndarray) -> float:
     """Return the variance of the bags in the feature space of a kernel, or 1 if it is zero."""
     share = weight / weight.sum()
-    found = float(share @ K.diagonal() - share @ K @ share)
-    return found if found > 1e-12 * float(np.abs(K.diagonal()).max(initial=0.0)) else 1.0
+    result = float(share @ K.diagonal() - share @ K @ share)
+    return result if result > 1e-12 * float(np.abs(K.diagonal()).max(initial=0.0)) else 1.0
 
 
 def fit_machines(
-    gram: Gram, y: np.ndarray, weight: np.ndarray, splits: list[Split], n_jobs: int | None = None
+    gram: TrainingGram, y: np.ndarray, weight: np.ndarray, splits: list[Split], n_jobs: int | None = None
 ) -> Machines:
     """Fit an SVM for every penalty, on all bags and on the training bags of each fold.
 
     Parameters
     ----------
-    gram : Gram
+    gram : TrainingGram
         Kernel matrix of the bags, and the matrices of the folds.
     y, weight : arrays of shape (n_bags,)
         Labels 0 and 1, and weights.
@@ -62,9 +62,9 @@ def fit_machines(
         Number of folds fitted in parallel, by threads.
     """
 
-    def of_fold(number: int) -> np.ndarray:
-        square, cross = gram.cut(number)
-        train, _ = splits[number]
+    def of_fold(fold: int) -> np.ndarray:
+        square, cross = gram.cut(fold)
+        train, _ = splits[fold]
         coef, intercept = _machines(square, y[train], weight[train])
         return coef @ cross + intercept[:, None]
 
@@ -79,11 +79,11 @@ def _machines(K: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndar
     sign = 2.0 * y - 1.0
     control = Control(_TOL, max(10_000, _STEPS_OF_EACH * len(y)))
     coef, intercept, start = np.zeros((len(PENALTIES), len(y))), np.empty(len(PENALTIES)), None
-    for number, penalty in enumerate(PENALTIES):
+    for row, penalty in enumerate(PENALTIES):
         bound = penalty / unit * weight * sign
         # Warm start: the solution of the smaller penalty is feasible and near the optimum.
         dual = solve_dual(
             K, -sign, control, lower=np.minimum(bound, 0.0), upper=np.maximum(bound, 0.0), start=start
         )
-        coef[number], intercept[number], start = dual.x, -dual.multiplier, dual.x
+        coef[row], intercept[row], start = dual.x, -dual.multiplier, dual.x
     return coef, intercept

@@ -41,7 +41,7 @@ def mean_held_out(n_bags: int, splits: list[Split], scores: list[np.ndarray]) ->
     If several folds hold a bag out, its score is their mean; if no fold does, it is NaN.
     """
     held, times = np.zeros((len(scores[0]), n_bags)), np.zeros(n_bags)
-    for (_, test), found in zip(splits, scores, strict=True):
-        held[:, test] += found
+    for (_, test), fold_scores in zip(splits, scores, strict=True):
+        held[:, test] += fold_scores
         times[test] += 1
     return np.where(times > 0, held / np.maximum(times, 1), np.nan)

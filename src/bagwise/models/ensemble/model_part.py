@@ -39,7 +39,7 @@ class InstanceModels:
         splits: list[Split],
         seed: int,
         n_jobs: int | None,
-        place: CheckpointLocation,
+        checkpoint: CheckpointLocation,
     ) -> FittedMember:
         """Fit a model for every penalty, on all bags and on the training bags of each fold."""
         models = [
@@ -48,7 +48,7 @@ class InstanceModels:
         bags, y, weight = training
         scores = []
         for alpha, model in zip(_ALPHAS, models, strict=True):
-            inside = place.within(f"alpha {alpha:g}")
+            inside = checkpoint.within(f"alpha {alpha:g}")
             held = cross_predict(
                 model, bags, y, splits, outputs=_OUTPUT, sample_weight=weight, checkpoint=inside
             )

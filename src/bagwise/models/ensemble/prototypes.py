@@ -9,7 +9,7 @@ import numpy as np
 
 from bagwise.data.bags import Bags
 from bagwise.models.base.folds import Split
-from bagwise.models.ensemble.views import FACTORS, HOW, Gram, Instances, View
+from bagwise.models.ensemble.views import FACTORS, SCALING_NAMES, Instances, TrainingGram, View
 from bagwise.models.prototypes import PrototypeEmbedding
 from bagwise.models.prototypes.points import Prototypes
 
@@ -44,20 +44,20 @@ class PrototypeView(View):
     @property
     def names(self) -> list[str]:
         """Names of the matrices."""
-        return self.of_widths(f"similarity to instances, {HOW[self.scale]}")
+        return self.of_widths(f"similarity to instances, {SCALING_NAMES[self.scale]}")
 
     def fit(self, bags: Bags, weight: np.ndarray, seed: int, splits: Sequence[Split]) -> PrototypeView:
         """Choose the prototypes, and fit scaling and width."""
         instances = Instances.fit(self.scale, bags, weight, splits)
-        known = instances.scaled(bags)
+        scaled = instances.scaled(bags)
         embedding = PrototypeEmbedding("sample", n_prototypes=_MOST, width=1.0, scale=None, random_state=seed)
-        prototypes = embedding.fit(known).prototypes_
-        squares = prototypes.least(known)
+        prototypes = embedding.fit(scaled).prototypes_
+        squares = prototypes.least(scaled)
         prototypes = prototypes.with_width(None, squares, weight)
-        least, holds = prototypes.gamma * squares, _holds(prototypes.points, known)
+        least, holds = prototypes.gamma * squares, _holds(prototypes.points, scaled)
         return replace(self, instances=instances, prototypes=prototypes, least=least, holds=holds)
 
-    def train_grams(self, weight: np.ndarray, splits: Sequence[Split]) -> Iterator[Gram]:
+    def train_grams(self, weight: np.ndarray, splits: Sequence[Split]) -> Iterator[TrainingGram]:
         """Yield the matrices of the training bags, which have the weights `weight`."""
         assert self.least is not None and self.holds is not None
         unknown = [~self.holds[train].any(axis=0) for train, _ in splits]
@@ -66,16 +66,16 @@ class PrototypeView(View):
             K = V @ V.T
             K = 0.5 * (K + K.T) / V.shape[1]
 
-            def cut(number: int, V: np.ndarray = V, K: np.ndarray = K) -> tuple[np.ndarray, np.ndarray]:
-                train, test = splits[number]
-                some = np.concatenate([train, test])
+            def cut(fold: int, V: np.ndarray = V, K: np.ndarray = K) -> tuple[np.ndarray, np.ndarray]:
+                train, test = splits[fold]
+                rows = np.concatenate([train, test])
                 # Subtract the share of the prototypes that no training bag contains: they are few.
-                other = V[:, unknown[number]]
-                both = K[np.ix_(train, some)] - other[train] @ other[some].T / V.shape[1]
+                other = V[:, unknown[fold]]
+                both = K[np.ix_(train, rows)] - other[train] @ other[rows].T / V.shape[1]
                 square, cross = both[:, : len(train)], both[:, len(train) :]
                 return 0.5 * (square + square.T), cross
 
-            yield Gram(K, cut)
+            yield TrainingGram(K, cut)
 
     def cross_grams(self, bags: Bags, widths: np.ndarray) -> Iterator[np.ndarray]:
         """Yield the matrices of new bags with the training bags."""

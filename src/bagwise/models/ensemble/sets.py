@@ -13,7 +13,7 @@ import numpy as np
 from bagwise.data.bags import AnyBags, Bags
 from bagwise.data.blocks import Block, block_rows, cut_rows, fill_pairs, in_doubles
 from bagwise.models.base.folds import Split
-from bagwise.models.ensemble.views import HOW, Gram, Instances, View
+from bagwise.models.ensemble.views import SCALING_NAMES, Instances, TrainingGram, View
 from bagwise.similarity import InstanceKernel, resolve_gamma, set_kernel
 from bagwise.similarity.bag_kernels import blocks_of, median_width, squared_distances
 from bagwise.similarity.instance_distances import scaled_distances
@@ -56,7 +56,9 @@ class SetView(View):
     @property
     def names(self) -> list[str]:
         """Names of the matrices."""
-        widths = [f"{HOW[self.scale]}, gamma {_WIDEST * factor:g} / median" for factor in self._factors]
+        widths = [
+            f"{SCALING_NAMES[self.scale]}, gamma {_WIDEST * factor:g} / median" for factor in self._factors
+        ]
         return [
             *(f"mean over pairs, {width}" for width in widths),
             *(f"Gaussian of the distance, {width}" for width in widths),
@@ -73,39 +75,39 @@ class SetView(View):
         instances = Instances.fit(self.scale, bags, weight, splits)
         scaled = instances.scaled(bags)
         gamma = _WIDEST * resolve_gamma("median", blocks_of(scaled, weight))
-        lengths = own_kernels_of_widths(scaled, gamma, _N_WIDTHS)
+        lengths = self_kernels_of_widths(scaled, gamma, _N_WIDTHS)
         return replace(self, instances=instances, bags=scaled, gamma=gamma, lengths=lengths)
 
-    def train_grams(self, weight: np.ndarray, splits: Sequence[Split]) -> Iterator[Gram]:
+    def train_grams(self, weight: np.ndarray, splits: Sequence[Split]) -> Iterator[TrainingGram]:
         """Yield the matrices of the training bags, which have the weights `weight`."""
-        known, _ = self._fitted
-        means = set_kernels_of_widths(known, None, self.gamma, _N_WIDTHS)
+        training, _ = self._fitted
+        means = set_kernels_of_widths(training, None, self.gamma, _N_WIDTHS)
         for K in means:
-            yield Gram.of_all(K, splits)
+            yield TrainingGram.of_all(K, splits)
         for K in means:
             D = squared_distances(K, K.diagonal(), K.diagonal())
             width = median_width(D, weight)
-            yield Gram.of_all(np.exp(-D / width**2), splits, width)
-        yield Gram.of_all(self._graph(known, None), splits)
+            yield TrainingGram.of_all(np.exp(-D / width**2), splits, width)
+        yield TrainingGram.of_all(self._graph(training, None), splits)
 
     def cross_grams(self, bags: Bags, widths: np.ndarray) -> Iterator[np.ndarray]:
         """Yield the matrices of new bags with the training bags, at the widths from `train_grams`."""
-        known, instances = self._fitted
+        training, instances = self._fitted
         new = instances.scaled(bags)
-        means = set_kernels_of_widths(new, known, self.gamma, _N_WIDTHS)
+        means = set_kernels_of_widths(new, training, self.gamma, _N_WIDTHS)
         yield from means
         assert self.lengths is not None
-        lengths = own_kernels_of_widths(new, self.gamma, _N_WIDTHS)
+        lengths = self_kernels_of_widths(new, self.gamma, _N_WIDTHS)
         sides = zip(means, lengths, self.lengths, widths[_N_WIDTHS : 2 * _N_WIDTHS], strict=True)
         for K, rows, columns, width in sides:
             yield np.exp(-squared_distances(K, rows, columns) / width**2)
-        yield self._graph(new, known)
+        yield self._graph(new, training)
 
     def cross_grams_of_instances(self, bags: Bags) -> list[np.ndarray]:
         """Return the matrices `of_instances` of single instances (as bags) with the training bags."""
-        known, instances = self._fitted
+        training, instances = self._fitted
         alone = Bags(bags.instances, np.arange(bags.n_instances + 1))
-        return set_kernels_of_widths(instances.scaled(alone), known, self.gamma, _N_WIDTHS)
+        return set_kernels_of_widths(instances.scaled(alone), training, self.gamma, _N_WIDTHS)
 
     def _graph(self, bags: Bags, other: Bags | None) -> np.ndarray:
         kernel = InstanceKernel("rbf", self.gamma * self._factors[_MIDDLE])
@@ -158,12 +160,12 @@ def set_kernels_of_widths(
     return [np.ascontiguousarray(sums[..., k]) / pairs for k in range(n_widths)]
 
 
-def own_kernels_of_widths(bags: AnyBags, gamma: float, n_widths: int) -> np.ndarray:
+def self_kernels_of_widths(bags: AnyBags, gamma: float, n_widths: int) -> np.ndarray:
     """Return the kernel of every bag with itself at several widths: shape (n_widths, n_bags)."""
-    return blocks_of(bags).joined(_own_means, gamma, n_widths).T
+    return blocks_of(bags).joined(_self_means, gamma, n_widths).T
 
 
-def _own_means(block: Block, gamma: float, n_widths: int) -> np.ndarray:
+def _self_means(block: Block, gamma: float, n_widths: int) -> np.ndarray:
     X, means = in_doubles(block.X), []
     for begin, end in pairwise(block.offsets):
         bag, offsets = X[begin:end], np.array([0, end - begin])
@@ -179,9 +181,9 @@ def _sums_of_powers(
         return _of_bags(gamma, n_widths, X, offsets, Z, other_offsets)
     # A single bag may be large, so it is processed in blocks of rows.
     total = np.zeros((1, len(other_offsets) - 1, n_widths))
-    for some in cut_rows(X.shape[0], block_rows(Z.shape[0])):
-        inside = np.array([0, some.stop - some.start])
-        total += _of_bags(gamma, n_widths, X[some], inside, Z, other_offsets)
+    for rows in cut_rows(X.shape[0], block_rows(Z.shape[0])):
+        inside = np.array([0, rows.stop - rows.start])
+        total += _of_bags(gamma, n_widths, X[rows], inside, Z, other_offsets)
     return total
 
 
@@ -190,10 +192,10 @@ def _of_bags(
 ) -> np.ndarray:
     K = scaled_distances(X, Z, gamma)
     np.exp(np.negative(K, out=K), out=K)
-    found = []
-    for number in range(n_widths):
-        if number:
+    sums = []
+    for k in range(n_widths):
+        if k:
             np.square(np.square(K, out=K), out=K)
         by_column = np.add.reduceat(K, other_offsets[:-1], axis=1)
-        found.append(np.add.reduceat(by_column, offsets[:-1], axis=0))
-    return np.stack(found, axis=-1)
+        sums.append(np.add.reduceat(by_column, offsets[:-1], axis=0))
+    return np.stack(sums, axis=-1)

@@ -17,7 +17,7 @@ from bagwise.data.blocks import MemoryBlocks
 from bagwise.models.base import fit_scaler
 from bagwise.models.base.folds import Split
 from bagwise.models.embedding import BagStatistics, DissimilarityEmbedding
-from bagwise.models.ensemble.views import FACTORS, HOW, Gram, Instances, View
+from bagwise.models.ensemble.views import FACTORS, SCALING_NAMES, Instances, TrainingGram, View
 from bagwise.similarity import InstanceKernel, resolve_gamma
 
 # Means and standard deviations are rounded to this many bits before ranking, so that ties do not depend on
@@ -95,22 +95,22 @@ class VectorView(View):
         vectors = self.weigh_columns(columns.transform(raw), weight)
         return columns, vectors, resolve_gamma("median", vectors, weight)
 
-    def train_grams(self, weight: np.ndarray, splits: Sequence[Split]) -> Iterator[Gram]:
+    def train_grams(self, weight: np.ndarray, splits: Sequence[Split]) -> Iterator[TrainingGram]:
         """Yield the matrices of the training bags, which have the weights `weight`."""
         assert self.vectors is not None
         folds = []
         for train, test in splits:
-            known, held = self.fold_vectors(train, test)
-            columns, vectors, gamma = self._scale_columns(known, weight[train])
+            raw, held = self.fold_vectors(train, test)
+            columns, vectors, gamma = self._scale_columns(raw, weight[train])
             new = self.weigh_columns(columns.transform(held), weight[train])
             folds.append((vectors, new, gamma))
         for factor in FACTORS:
 
-            def cut(number: int, factor: float = factor) -> tuple[np.ndarray, np.ndarray]:
-                vectors, new, gamma = folds[number]
+            def cut(fold: int, factor: float = factor) -> tuple[np.ndarray, np.ndarray]:
+                vectors, new, gamma = folds[fold]
                 return _gaussian(factor * gamma, vectors), _gaussian(factor * gamma, vectors, new)
 
-            yield Gram(_gaussian(factor * self.gamma, self.vectors), cut)
+            yield TrainingGram(_gaussian(factor * self.gamma, self.vectors), cut)
 
     def cross_grams(self, bags: Bags, widths: np.ndarray) -> Iterator[np.ndarray]:
         """Yield the matrices of new bags with the training bags."""
@@ -147,7 +147,7 @@ class StatisticsView(VectorView):
     @property
     def names(self) -> list[str]:
         """Name the matrices."""
-        return self.of_widths(f"{' and '.join(self.statistics)}, {HOW[self.scale]}")
+        return self.of_widths(f"{' and '.join(self.statistics)}, {SCALING_NAMES[self.scale]}")
 
     def transform(self, bags: Bags) -> np.ndarray:
         """Return the statistics of bags."""
@@ -221,14 +221,14 @@ class DistanceView(VectorView):
     @property
     def names(self) -> list[str]:
         """Name the matrices."""
-        return self.of_widths(f"distances to bags, {HOW[self.scale]}")
+        return self.of_widths(f"distances to bags, {SCALING_NAMES[self.scale]}")
 
     def fit(self, bags: Bags, weight: np.ndarray, seed: int, splits: Sequence[Split]) -> DistanceView:
         """Compute the distances of the training bags, and fit the column scaling and the width."""
         instances = Instances.fit(self.scale, bags, weight, splits)
-        known = instances.scaled(bags)
-        view = replace(self, instances=instances, bags=known, weight=weight)
-        return view._with_vectors(DissimilarityEmbedding(scale=None).fit_transform(known), weight)
+        scaled = instances.scaled(bags)
+        view = replace(self, instances=instances, bags=scaled, weight=weight)
+        return view._with_vectors(DissimilarityEmbedding(scale=None).fit_transform(scaled), weight)
 
     def transform(self, bags: Bags) -> np.ndarray:
         """Return the distances of bags to the training bags."""

@@ -16,10 +16,10 @@ from bagwise.similarity.statistics import describe
 # Gamma of Gaussian kernels, times the median squared distance of the vectors.
 FACTORS = (0.25, 1.0, 4.0)
 # Description of each scaling.
-HOW = {"standard": "standardised", "rank": "ranked", "minmax": "scaled to [0, 1]"}
+SCALING_NAMES = {"standard": "standardised", "rank": "ranked", "minmax": "scaled to [0, 1]"}
 
 
-class Gram(NamedTuple):
+class TrainingGram(NamedTuple):
     """Kernel matrix of the training bags, with the matrices of the folds.
 
     Attributes
@@ -38,11 +38,11 @@ class Gram(NamedTuple):
     width: float = np.nan
 
     @classmethod
-    def of_all(cls, K: np.ndarray, splits: Sequence[Split], width: float = np.nan) -> Gram:
+    def of_all(cls, K: np.ndarray, splits: Sequence[Split], width: float = np.nan) -> TrainingGram:
         """Create an instance whose folds are submatrices of one matrix of all bags."""
 
-        def cut(number: int) -> tuple[np.ndarray, np.ndarray]:
-            train, test = splits[number]
+        def cut(fold: int) -> tuple[np.ndarray, np.ndarray]:
+            train, test = splits[fold]
             return K[np.ix_(train, train)], K[np.ix_(train, test)]
 
         return cls(K, cut, width)
@@ -66,15 +66,15 @@ class View:
         return [False] * len(self.names)
 
     @staticmethod
-    def of_widths(what: str) -> list[str]:
+    def of_widths(description: str) -> list[str]:
         """Return the names of the matrices of one kernel at all widths."""
-        return [f"{what}, gamma {factor:g} / median" for factor in FACTORS]
+        return [f"{description}, gamma {factor:g} / median" for factor in FACTORS]
 
     def fit(self, bags: Bags, weight: np.ndarray, seed: int, splits: Sequence[Split]) -> View:
         """Fit scaling and widths to training bags with their weights, without their labels."""
         raise NotImplementedError
 
-    def train_grams(self, weight: np.ndarray, splits: Sequence[Split]) -> Iterator[Gram]:
+    def train_grams(self, weight: np.ndarray, splits: Sequence[Split]) -> Iterator[TrainingGram]:
         """Yield the matrices of the training bags, which have the weights `weight`."""
         raise NotImplementedError
 

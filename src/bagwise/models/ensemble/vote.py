@@ -70,7 +70,7 @@ class FamilyScore(NamedTuple):
     share_of_best: float
 
 
-class Found(NamedTuple):
+class FittedVote(NamedTuple):
     """Fitted vote, with the held-out scores of its families and of their combination."""
 
     vote: Vote
@@ -86,9 +86,9 @@ def fit_vote(
     *,
     seed: int,
     n_jobs: int | None,
-    place: CheckpointLocation,
+    checkpoint: CheckpointLocation,
     reporter: Reporter,
-) -> Found:
+) -> FittedVote:
     """Fit all families, blend the settings of each, and combine the families with equal weights.
 
     An uninformative family has little effect: after calibration it predicts the class frequencies. Weights
@@ -99,38 +99,38 @@ def fit_vote(
     n_members = sum(len(FAMILIES[name].members) for name in choice.fitted)
     for name in choice.fitted:
         members[name] = []
-        for number, member in enumerate(FAMILIES[name].members):
+        for position, member in enumerate(FAMILIES[name].members):
             n_done = sum(map(len, members.values()))
             reporter.step(f"{FAMILIES[name].title}, part {n_done + 1} of {n_members}")
-            part = place.within(f"{name} {number + 1}")
+            part = checkpoint.within(f"{name} {position + 1}")
             members[name].append(member.fit(training, splits, seed, n_jobs, part))
             raise_if_stopped()
     is_held = np.isfinite(next(iter(members.values()))[0].held[0])
-    known, counts = y[is_held], weight[is_held]
+    labels, counts = y[is_held], weight[is_held]
     blends, held = {}, {}
     for name, fitted in members.items():
         scores = np.concatenate([member.held for member in fitted])
-        blends[name] = blend(scores[:, is_held], known, counts)
+        blends[name] = blend(scores[:, is_held], labels, counts)
         held[name] = held_out_log_odds(scores, y, weight, splits)[is_held]
     together = np.mean([held[name] for name in choice.fitted], axis=0)
     # The prior comes from all training bags, because the held-out bags may be of one class.
     n_negative, n_positive = np.bincount(y, weights=weight)
-    sharpen = sharpening(together, known, counts, float(np.log(n_positive / n_negative)))
+    sharpen = sharpening(together, labels, counts, float(np.log(n_positive / n_negative)))
     together = sharpen(together)
     vote = _put_together(members, blends, sharpen)
     of_families = [
-        _score(name, members[name], blends[name], held[name], known, counts) for name in choice.fitted
+        _score(name, members[name], blends[name], held[name], labels, counts) for name in choice.fitted
     ]
-    loss = -float(log_likelihood(together, known, counts))
-    return Found(vote, of_families, loss, _accuracy(together, known, counts))
+    loss = -float(log_likelihood(together, labels, counts))
+    return FittedVote(vote, of_families, loss, _accuracy(together, labels, counts))
 
 
 def _put_together(
     members: dict[str, list[FittedMember]], blends: dict[str, Blend], sharpen: Sharpening
 ) -> Vote:
     """Return the weighted sum of all settings of all families."""
-    speaks = {name: np.concatenate([m.of_instances for m in members[name]]) for name in members}
-    speakers = [name for name in members if (speaks[name] * blends[name].weight).sum() > 0]
+    scores_instances = {name: np.concatenate([m.of_instances for m in members[name]]) for name in members}
+    instance_families = [name for name in members if (scores_instances[name] * blends[name].weight).sum() > 0]
     parts, constant, instance_constant = [], 0.0, 0.0
     for name in members:
         slope, shift, weight, _ = blends[name]
@@ -138,63 +138,65 @@ def _put_together(
         counts = weight / len(members)
         constant += float(counts @ (slope * intercept + shift))
         of_instances = np.zeros_like(weight)
-        if name in speakers:
-            of_instances = weight * speaks[name]
-            of_instances /= of_instances.sum() * len(speakers)
+        if name in instance_families:
+            of_instances = weight * scores_instances[name]
+            of_instances /= of_instances.sum() * len(instance_families)
             instance_constant += float(of_instances @ (slope * intercept + shift))
         begin = 0
         for member in members[name]:
-            some = slice(begin, begin + len(member.intercept))
-            parts.append(member.joined((counts * slope)[some], (of_instances * slope)[some]))
-            begin = some.stop
+            rows = slice(begin, begin + len(member.intercept))
+            parts.append(member.joined((counts * slope)[rows], (of_instances * slope)[rows]))
+            begin = rows.stop
     constant = sharpen(constant) / sharpen.exponent
     instance_constant = sharpen(instance_constant) / sharpen.exponent
-    return Vote(parts, constant, instance_constant, sharpen.exponent, bool(speakers))
+    return Vote(parts, constant, instance_constant, sharpen.exponent, bool(instance_families))
 
 
 def _score(
     name: str,
     members: list[FittedMember],
-    found: Blend,
+    family_blend: Blend,
     held: np.ndarray,
     y: np.ndarray,
     weight: np.ndarray,
 ) -> FamilyScore:
     names = [setting for member in members for setting in member.names]
-    best = int(np.argmax(found.weight))
+    best = int(np.argmax(family_blend.weight))
     loss = -float(log_likelihood(held, y, weight))
     accuracy = _accuracy(held, y, weight)
-    return FamilyScore(name, len(names), loss, accuracy, names[best], float(found.weight[best]))
+    return FamilyScore(name, len(names), loss, accuracy, names[best], float(family_blend.weight[best]))
 
 
 def _accuracy(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:
     return float(weight @ ((log_odds >= 0) == (y == 1))) / float(weight.sum())
 
 
-def describe_fit(found: Sequence[Found], pairs: Sequence[tuple[Any, Any]], n_folds: int, reason: str) -> str:
+def describe_fit(
+    results: Sequence[FittedVote], pairs: Sequence[tuple[Any, Any]], n_folds: int, reason: str
+) -> str:
     """Describe the families, their scores on held-out bags and their weights, for every pair of classes."""
     lines = []
     if reason:
         lines.append(f"{reason[0].upper()}{reason[1:]}.")
-    for (low, high), vote in zip(pairs, found, strict=True):
+    for (low, high), result in zip(pairs, results, strict=True):
         if len(pairs) > 1:
             lines.append(f"{high!r} against {low!r}:")
-        lines += _of_pair(vote, n_folds)
+        lines += _of_pair(result, n_folds)
     return "\n".join(lines)
 
 
-def _of_pair(found: Found, n_folds: int) -> list[str]:
+def _of_pair(result: FittedVote, n_folds: int) -> list[str]:
     lines = []
-    for family in found.families:
+    for family in result.families:
         lines.append(
             f"{family.name} ({FAMILIES[family.name].title}, {family.n_settings} settings): log loss "
             f"{family.log_loss:.3f} and accuracy {family.accuracy:.3f} on held-out bags. "
             f"Setting with the largest weight ({family.share_of_best:.0%}): {family.best}."
         )
     lines.append(
-        f"Ensemble: log loss {found.log_loss:.3f} and accuracy {found.accuracy:.3f} on held-out bags, in "
+        f"Ensemble: log loss {result.log_loss:.3f} and accuracy {result.accuracy:.3f} on held-out bags, in "
         f"{n_folds} inner folds. The log-odds are the mean over the families, and the evidence beyond the "
-        f"base rate is multiplied by {found.vote.exponent:.2f}. The label of a held-out bag does not affect "
+        f"base rate is multiplied by {result.vote.exponent:.2f}. The label of a held-out bag does not affect "
         "the SVMs, calibration lines and weights that are evaluated on it, but the factor was fitted to "
         "these scores."
     )

@@ -20,7 +20,7 @@ from bagwise.models.prototypes.points import Prototypes, different_rows
 
 # Ways to derive prototypes from instances, and the constraint of the parameter `n_prototypes`.
 INSTANCE_KINDS: set[str] = {"all", "sample", "kmeans"}
-NUMBER_CONSTRAINT: list[Any] = [Interval(Integral, 1, None, closed="left")]
+COUNT_CONSTRAINT: list[Any] = [Interval(Integral, 1, None, closed="left")]
 
 
 def choose_instances(estimator: Any, bags: Bags) -> Prototypes:
@@ -29,12 +29,12 @@ def choose_instances(estimator: Any, bags: Bags) -> Prototypes:
     The estimator's parameters `prototypes`, `n_prototypes` and `random_state` define the selection, and its
     scaler scales the prototypes.
     """
-    how, n = estimator.prototypes, estimator.n_prototypes
-    X = different_rows(in_memory(bags).instances if how == "all" else draw_instances(estimator, bags))
+    kind, n = estimator.prototypes, estimator.n_prototypes
+    X = different_rows(in_memory(bags).instances if kind == "all" else draw_instances(estimator, bags))
     X = estimator._scaled(Bags(X, [0, X.shape[0]])).instances
-    if how == "all" or (how == "sample" and X.shape[0] <= n):
+    if kind == "all" or (kind == "sample" and X.shape[0] <= n):
         return Prototypes(X)
-    if how == "sample":
+    if kind == "sample":
         chosen = check_random_state(estimator.random_state).permutation(X.shape[0])[:n]
         return Prototypes(X[np.sort(chosen)])
     clusterer = KMeans(min(n, X.shape[0]), n_init=3, random_state=estimator.random_state)
@@ -47,10 +47,10 @@ def choose_targets(estimator: Any, bags: Bags, y: np.ndarray, n_classes: int) ->
     search = estimator.prototypes
     if isinstance(search, str):
         search = DiverseDensity(n_init=estimator.n_prototypes, random_state=estimator.random_state)
-    found = []
+    optima_of_classes = []
     for label in range(n_classes):
         # The instances are already scaled.
         model = clone(search).set_params(scale=None).fit(bags, (y == label).astype(int))
-        found.append(model.local_optima_)
-    optima = np.concatenate(found)
+        optima_of_classes.append(model.local_optima_)
+    optima = np.concatenate(optima_of_classes)
     return Prototypes(optima[:, 0], scales=optima[:, 1])

@@ -16,7 +16,7 @@ from bagwise.solvers.result import SolverResult
 # undefined.
 FLOOR = 1e-9
 # Two optima count as the same if each assigns the other's target at least this positive probability.
-_ONE = 0.95
+_SAME_PROBABILITY = 0.95
 
 
 class DensityProblem:
@@ -131,13 +131,13 @@ def distinct_optima(results: Sequence[SolverResult]) -> tuple[np.ndarray, np.nda
         if end.value > highest and kept:
             break
         target, scales = halves(end.x)
-        if not any(_are_one((target, scales), other) for other in kept):
+        if not any(_are_same((target, scales), other) for other in kept):
             kept.append(np.stack([target, np.abs(scales)]))
             objectives.append(end.value)
     return np.stack(kept), np.asarray(objectives)
 
 
-def _are_one(one: Any, other: Any) -> bool:
+def _are_same(optimum: Any, other: Any) -> bool:
     """Whether two targets with their scales are the same optimum, up to the accuracy of the search."""
-    farthest = -np.log(_ONE)
-    return all(distance(a[0][None], *b)[0] <= farthest for a, b in ((one, other), (other, one)))
+    farthest = -np.log(_SAME_PROBABILITY)
+    return all(distance(a[0][None], *b)[0] <= farthest for a, b in ((optimum, other), (other, optimum)))

@@ -183,26 +183,26 @@ class DiverseDensity(Recorded, Scaled, WaistClassifier):
         """
         training = self._fit_scaler(self._read_training(X, y, sample_weight))
         size = training.bags.n_instances * training.bags.n_features
-        with opened(checkpoint, lambda: identity_of(self)) as place, blas_threads_for(size):
-            self._fit(training, place)
+        with opened(checkpoint, lambda: identity_of(self)) as location, blas_threads_for(size):
+            self._fit(training, location)
         return self
 
-    def _fit(self, training: Training, place: CheckpointLocation) -> None:
+    def _fit(self, training: Training, checkpoint: CheckpointLocation) -> None:
         bags, y, weight = training
         self.rule_ = start_fixed(self._make_rule(), bags.offsets, y)
         problem = DensityProblem(bags.instances, bags.offsets, y, weight, self.rule_)
-        starts = self._starts(problem, bags, weight, place.seed(self.random_state))
+        starts = self._starts(problem, bags, weight, checkpoint.seed(self.random_state))
         reporter = Reporter(type(self).__name__, self.verbose)
         control = Control(
             self.tol,
             self.max_iter,
             lambda i, value: reporter.iteration(i, value * problem.total),
-            checkpoint=place,
+            checkpoint=checkpoint,
         )
         results: list[SolverResult] = []
-        for number, start in enumerate(starts):
+        for index, start in enumerate(starts):
             results.append(as_totals(self._solve(problem, start, control), problem.total))
-            reporter.start(number, len(starts), results[-1])
+            reporter.start(index, len(starts), results[-1])
             if control.is_stopped:
                 break
         best = record_result(self, results)

@@ -23,8 +23,8 @@ from bagwise.models.base import (
 )
 from bagwise.models.base.scaling import fit_scaler
 from bagwise.models.prototypes.choosing import (
+    COUNT_CONSTRAINT,
     INSTANCE_KINDS,
-    NUMBER_CONSTRAINT,
     choose_instances,
     choose_targets,
 )
@@ -109,7 +109,7 @@ class PrototypeEmbedding(Scaled, BagTransformer):
 
     _parameter_constraints: dict[str, Any] = {
         "prototypes": [StrOptions({*INSTANCE_KINDS, "density"}), DiverseDensity],
-        "n_prototypes": NUMBER_CONSTRAINT,
+        "n_prototypes": COUNT_CONSTRAINT,
         "width": [Interval(Real, 0, None, closed="neither"), None],
         "output": [StrOptions({"similarity", "distance"})],
         "scale": SCALE_CONSTRAINT,
@@ -169,12 +169,12 @@ class PrototypeEmbedding(Scaled, BagTransformer):
             del self.classes_  # transformers have no classes
             self.prototypes_ = choose_targets(self, self._scaled(bags), codes, n_classes)
             return self
-        found = choose_instances(self, bags)
+        prototypes = choose_instances(self, bags)
         if self.width is None:
-            squares = blocks.joined(self._least, found)
-            self.prototypes_ = found.with_width(None, squares, np.ones(len(bags)))
+            squares = blocks.joined(self._least, prototypes)
+            self.prototypes_ = prototypes.with_width(None, squares, np.ones(len(bags)))
         else:
-            self.prototypes_ = found.with_width(self.width, np.empty((0, 0)), np.empty(0))
+            self.prototypes_ = prototypes.with_width(self.width, np.empty((0, 0)), np.empty(0))
         return self
 
     def _least(self, block: Block, prototypes: Any) -> np.ndarray:

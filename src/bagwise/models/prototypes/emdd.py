@@ -101,12 +101,12 @@ class EMDD(DiverseDensity):
         checkpoint = control.checkpoint.next_run(start, control.tol, control.max_iter)
         if checkpoint.has_ended:
             return result_of(checkpoint.end())
-        known = checkpoint.state()
-        if known is None:
+        state = checkpoint.state()
+        if state is None:
             theta, (value, _) = start, problem.value_and_gradient(start)
             history = [value]
         else:
-            theta, value, history = known["x"], known["value"], known["history"]
+            theta, value, history = state["x"], state["value"], state["history"]
         # An optimisation over one instance per bag is fast, so its progress is not stored.
         turn_control = replace(control, on_iteration=None, checkpoint=NO_CHECKPOINT)
         status = Status.MAX_ITER
@@ -114,7 +114,7 @@ class EMDD(DiverseDensity):
             if control.is_stopped:
                 status = Status.INTERRUPTED
                 break
-            nearest = _one_a_bag(problem, theta)
+            nearest = _nearest_problem(problem, theta)
             turned = minimize_smooth(nearest.value_and_gradient, theta, turn_control).x
             new_value, _ = problem.value_and_gradient(turned)
             gain = value - new_value
@@ -132,7 +132,7 @@ class EMDD(DiverseDensity):
         return result
 
 
-def _one_a_bag(problem: DensityProblem, theta: np.ndarray) -> NearestProblem:
+def _nearest_problem(problem: DensityProblem, theta: np.ndarray) -> NearestProblem:
     """Return the problem of the nearest instance of every bag; the first one in case of ties."""
     q = distance(problem.X, *halves(theta))
     bag = np.repeat(np.arange(len(problem.y)), np.diff(problem.offsets))

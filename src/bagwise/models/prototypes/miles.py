@@ -20,7 +20,7 @@ from bagwise.models.base import (
     ScoreClassifier,
     validated_fit,
 )
-from bagwise.models.prototypes.choosing import INSTANCE_KINDS, NUMBER_CONSTRAINT, choose_instances
+from bagwise.models.prototypes.choosing import COUNT_CONSTRAINT, INSTANCE_KINDS, choose_instances
 from bagwise.solvers.l1_svm import minimize_l1_svm
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class MILESClassifier(Scaled, ScoreClassifier):
     _parameter_constraints: dict[str, Any] = {
         "C": [Interval(Real, 0, None, closed="neither")],
         "prototypes": [StrOptions(INSTANCE_KINDS)],
-        "n_prototypes": NUMBER_CONSTRAINT,
+        "n_prototypes": COUNT_CONSTRAINT,
         "width": [Interval(Real, 0, None, closed="neither"), None],
         "scale": SCALE_CONSTRAINT,
         "class_weight": CLASS_WEIGHT_CONSTRAINT,
@@ -163,16 +163,16 @@ class MILESClassifier(Scaled, ScoreClassifier):
         """
         raw = self._read_training(X, y, sample_weight)
         bags, y, weight = self._fit_scaler(raw)
-        found = choose_instances(self, raw.bags)
-        squares = found.least(bags)
-        found = found.with_width(self.width, squares, weight)
-        similarities = np.round(np.ldexp(np.exp(-found.gamma * squares), _DIGITS)) * 2.0**-_DIGITS
+        prototypes = choose_instances(self, raw.bags)
+        squares = prototypes.least(bags)
+        prototypes = prototypes.with_width(self.width, squares, weight)
+        similarities = np.round(np.ldexp(np.exp(-prototypes.gamma * squares), _DIGITS)) * 2.0**-_DIGITS
         with interruptible(at_once=True):
             coef, self.intercept_, self.objective_ = minimize_l1_svm(
                 similarities, np.where(y == 1, 1.0, -1.0), self.C * weight
             )
         selected = np.flatnonzero(np.abs(coef) > 1e-9 * np.abs(coef).max(initial=0.0))
-        self.prototypes_, self.coef_ = found.some(selected), coef[selected]
+        self.prototypes_, self.coef_ = prototypes.select(selected), coef[selected]
         return self
 
     def _bag_scores(self, bags: Bags) -> np.ndarray:

@@ -54,8 +54,8 @@ class Prototypes:
 
     def _parts(self, bags: Bags) -> Iterator[tuple[Any, np.ndarray]]:
         """Yield the instances and starts of a few bags at a time, so that the distances fit into a block."""
-        for some in cut(bags.offsets, block_rows(max(len(self), bags.n_features))):
-            part = bags[some]
+        for selection in cut(bags.offsets, block_rows(max(len(self), bags.n_features))):
+            part = bags[selection]
             yield part.instances, part.offsets[:-1]
 
     def with_width(self, width: float | None, squares: np.ndarray, weight: np.ndarray) -> Prototypes:
@@ -69,10 +69,10 @@ class Prototypes:
             width = np.sqrt(weighted_median(squares.ravel(), np.repeat(weight, squares.shape[1]))) or 1.0
         return replace(self, gamma=1.0 / width**2)
 
-    def some(self, which: np.ndarray) -> Prototypes:
+    def select(self, indices: np.ndarray) -> Prototypes:
         """Return a selection of the prototypes."""
-        scales = None if self.scales is None else self.scales[which]
-        return replace(self, points=self.points[which], scales=scales)
+        scales = None if self.scales is None else self.scales[indices]
+        return replace(self, points=self.points[indices], scales=scales)
 
 
 def different_rows(X: Any) -> Any:
@@ -82,7 +82,7 @@ def different_rows(X: Any) -> Any:
     stored = sp.csr_array(X, copy=True)
     stored.eliminate_zeros()
     first: dict[tuple[bytes, bytes], int] = {}
-    for number, (begin, end) in enumerate(pairwise(stored.indptr.tolist())):
+    for position, (begin, end) in enumerate(pairwise(stored.indptr.tolist())):
         row = stored.indices[begin:end].tobytes(), stored.data[begin:end].tobytes()
-        first.setdefault(row, number)
+        first.setdefault(row, position)
     return X[list(first.values())]

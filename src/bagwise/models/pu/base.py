@@ -51,11 +51,11 @@ def pu_folds(
     kinds = ("unlabeled", "positive")
     remedy = f"Use {plain}, which needs no folds."
     folds = bag_folds(cv, training, sample_weight, seed=seed, kinds=kinds, remedy=remedy, groups=groups)
-    for number, (_, test) in enumerate(folds):
+    for fold, (_, test) in enumerate(folds):
         for label, kind in enumerate(kinds):
             if not (training.y[test] == label).any():
                 raise ValueError(
-                    f"fold {number} of cv holds out no {kind} bag of non-zero weight; every fold needs at "
+                    f"fold {fold} of cv holds out no {kind} bag of non-zero weight; every fold needs at "
                     "least one positive and one unlabeled bag."
                 )
     return folds
@@ -76,8 +76,8 @@ class SetKernelEstimator(Scaled, BagEstimator):
 
     def _make_basis(self, training: Training, chosen: np.ndarray | None, degree: int) -> BagBasis:
         if chosen is None:
-            given = self._scaled(self.centers)
-            return BagBasis(self.kernel, degree, given, np.ones(len(given)))
+            centers = self._scaled(self.centers)
+            return BagBasis(self.kernel, degree, centers, np.ones(len(centers)))
         return BagBasis(self.kernel, degree, training.bags[chosen], training.weight[chosen])
 
 

@@ -161,29 +161,31 @@ class PUSetKernelClassifierCV(SetKernelScore):
         """
         check_pu_labels(y, type(self).__name__)
         training = self._fit_scaler(self._read_training(X, y, sample_weight))
-        with opened(checkpoint, lambda: identity_of(self, groups=groups)) as place:
-            self._fit(training, sample_weight, groups, place)
+        with opened(checkpoint, lambda: identity_of(self, groups=groups)) as location:
+            self._fit(training, sample_weight, groups, location)
         return self
 
-    def _fit(self, training: Training, sample_weight: Any, groups: Any, place: CheckpointLocation) -> None:
+    def _fit(
+        self, training: Training, sample_weight: Any, groups: Any, checkpoint: CheckpointLocation
+    ) -> None:
         degrees, alphas = self._grid()
-        random_state = place.seed(self.random_state)
+        random_state = checkpoint.seed(self.random_state)
         chosen = self._choose_centers(training, random_state)
         bases = [self._make_basis(training, chosen, degree) for degree in degrees]
         matrices = [basis(training.bags) for basis in bases]
         splits = pu_folds(self.cv, training, sample_weight, random_state, "PUSetKernelClassifier", groups)
-        place.agree_on_folds(splits)
+        checkpoint.agree_on_folds(splits)
         # Explicit splits and groups keep copies of a bag together, so the class prior needs the same folds.
-        given = None if isinstance(self.cv, Integral) and groups is None else splits
-        self._settle_prior(training, dict(zip(degrees, matrices, strict=True)), given)
+        fixed_splits = None if isinstance(self.cv, Integral) and groups is None else splits
+        self._settle_prior(training, dict(zip(degrees, matrices, strict=True)), fixed_splits)
         self.risks_ = np.empty((len(degrees), len(alphas), len(splits)))
         reporter = Reporter(type(self).__name__, self.verbose)
         for row, (degree, matrix) in enumerate(zip(degrees, matrices, strict=True)):
-            for number, split in enumerate(splits):
-                name = f"degree {degree}, fold {number + 1}"
-                risks = place.cell(name, self._fold, matrix, training, chosen, alphas, *split)
-                self.risks_[row, :, number] = risks
-                reporter.fold(number, len(splits), f"degree {degree}", risks)
+            for fold, split in enumerate(splits):
+                name = f"degree {degree}, fold {fold + 1}"
+                risks = checkpoint.cell(name, self._fold, matrix, training, chosen, alphas, *split)
+                self.risks_[row, :, fold] = risks
+                reporter.fold(fold, len(splits), f"degree {degree}", risks)
         # Ties go to the first entry; degrees are ascending and penalties are descending.
         best = np.unravel_index(np.argmin(self.risks_.mean(axis=2).round(12)), self.risks_.shape[:2])
         self.degree_, self.alpha_ = int(degrees[best[0]]), float(alphas[best[1]])

@@ -37,8 +37,8 @@ class ChosenDifference(DifferenceClassifier):
         self.gammas_, self.alphas_ = self._grid(training)
         plain = type(self).__name__.removesuffix("CV")
         splits = pu_folds(self.cv, training, sample_weight, self.random_state, plain)
-        numbers = np.arange(len(training.y))
-        folds = [tuple(np.isin(numbers, part) for part in split) for split in splits]
+        indices = np.arange(len(training.y))
+        folds = [tuple(np.isin(indices, part) for part in split) for split in splits]
         self.criterion_ = self._criterion(parts, self.gammas_.tolist(), self.alphas_.tolist(), folds)
         # Ties go to the first entry; penalties are descending.
         best = np.unravel_index(np.argmin(self.criterion_), self.criterion_.shape)

@@ -32,7 +32,7 @@ RAMP_CONSTRAINTS: dict[str, Any] = {
 }
 
 
-class _Parts(NamedTuple):
+class _TrainingInstances(NamedTuple):
     """Training instances: values, index of the bag, sign (1 in positive, -1 in unlabeled bags), weight."""
 
     Z: np.ndarray
@@ -56,12 +56,14 @@ class DSDDScore(Recorded, DifferenceClassifier):
     support_vectors_: np.ndarray
     dual_coef_: Any
 
-    def _gather(self, training: Training) -> _Parts:
+    def _gather(self, training: Training) -> _TrainingInstances:
         drawn = self._draw(training)
         require_memory(len(drawn), len(drawn), "instances")
         bags = training.bags
         bag_of = bags.bag_index[drawn]
-        return _Parts(bags.instances[drawn], bag_of, 2.0 * training.y[bag_of] - 1.0, training.weight[bag_of])
+        return _TrainingInstances(
+            bags.instances[drawn], bag_of, 2.0 * training.y[bag_of] - 1.0, training.weight[bag_of]
+        )
 
     def _draw(self, training: Training) -> np.ndarray:
         """Return the indices of the training instances: all, or a sample stratified by kind of bag."""
@@ -81,18 +83,18 @@ class DSDDScore(Recorded, DifferenceClassifier):
         start = problem.zero()
         return minimize_cccp(problem, problem.linearize(start), start, control)
 
-    def _criterion(self, parts: _Parts, gammas: Any, alphas: Any, folds: Any) -> np.ndarray:
+    def _criterion(self, parts: _TrainingInstances, gammas: Any, alphas: Any, folds: Any) -> np.ndarray:
         reporter = Reporter(type(self).__name__, self.verbose)
         rows = []
         for gamma in gammas:
             K, of_folds = parts.kernel(gamma), []
-            for number, fold in enumerate(folds):
+            for i, fold in enumerate(folds):
                 of_folds.append(self._fold(K, parts, fold, alphas))
-                reporter.fold(number, len(folds), f"gamma {gamma:.4g}", of_folds[-1])
+                reporter.fold(i, len(folds), f"gamma {gamma:.4g}", of_folds[-1])
             rows.append(np.mean(of_folds, axis=0))
         return np.array(rows)
 
-    def _fold(self, K: np.ndarray, parts: _Parts, fold: Any, alphas: Any) -> list[float]:
+    def _fold(self, K: np.ndarray, parts: _TrainingInstances, fold: Any, alphas: Any) -> list[float]:
         """Return the risk of the held-out instances for every alpha."""
         kept, held = (part[parts.bag_of] for part in fold)
         sign, weight = parts.sign, parts.weight
@@ -108,7 +110,7 @@ class DSDDScore(Recorded, DifferenceClassifier):
             risks.append(float(_halves(sign[held], weight[held]) @ loss))
         return risks
 
-    def _solve(self, parts: _Parts) -> None:
+    def _solve(self, parts: _TrainingInstances) -> None:
         reporter = Reporter(type(self).__name__, self.verbose)
         K = parts.kernel(self.gamma_)
         control = Control(self.tol, self.max_iter, reporter.iteration)

@@ -68,8 +68,10 @@ class BagBasis:
         n_statistics = bags.n_features * (2 if self.kernel == "minimax" else 1)
         parameters = ("poly", 1.0 / n_statistics, self.degree, 1.0)
         polynomial = InstanceKernel(*parameters)
-        own = self.centers.instances if self.kernel == "set" else bag_statistics(self.centers, self.kernel)
-        origin = far_origin(own)
+        center_vectors = (
+            self.centers.instances if self.kernel == "set" else bag_statistics(self.centers, self.kernel)
+        )
+        origin = far_origin(center_vectors)
         if origin is not None:
             polynomial = RisingPolynomial(*parameters, origin=origin)
         if self.kernel == "set":

@@ -32,7 +32,7 @@ class _Width:
 
 
 @dataclass(frozen=True)
-class _Parts:
+class _TrainingBags:
     """Training bags, square roots of the centers' weights, and a cache of the basis functions by width."""
 
     training: Training
@@ -44,8 +44,8 @@ class _Parts:
         bags, y, weight = self.training
         means = []
         for label in (1, 0):
-            some = chosen & (y == label)
-            means.append(width.sums[some].sum(axis=0) / (weight * bags.sizes)[some].sum())
+            mask = chosen & (y == label)
+            means.append(width.sums[mask].sum(axis=0) / (weight * bags.sizes)[mask].sum())
         return means[0] - means[1]
 
 
@@ -58,16 +58,16 @@ class LSDDScore(DifferenceClassifier):
     centers_: Any
     coef_: np.ndarray
 
-    def _gather(self, training: Training) -> _Parts:
+    def _gather(self, training: Training) -> _TrainingBags:
         bags = training.bags
         rng = check_random_state(self.random_state)
         drawn = np.sort(rng.permutation(bags.n_instances)[: self.n_centers])
         self.centers_ = bags.instances[drawn]
         # A center of weight two counts as two centers. Bag weights are normalised to avoid overflow.
         root = np.sqrt(np.repeat(training.weight, bags.sizes)[drawn])
-        return _Parts(training._replace(weight=training.weight / training.weight.max()), root)
+        return _TrainingBags(training._replace(weight=training.weight / training.weight.max()), root)
 
-    def _width(self, parts: _Parts, gamma: float) -> _Width:
+    def _width(self, parts: _TrainingBags, gamma: float) -> _Width:
         if gamma not in parts.widths:
             sums = self._sums(parts.training, gamma) * parts.root
             parts.widths[gamma] = _Width(sums, *self._spectrum(gamma, parts.root))
@@ -86,7 +86,7 @@ class LSDDScore(DifferenceClassifier):
         values, axes = eigh(root[:, None] * H * root, check_finite=False)
         return np.maximum(values, 0.0), axes
 
-    def _criterion(self, parts: _Parts, gammas: Any, alphas: Any, folds: Any) -> np.ndarray:
+    def _criterion(self, parts: _TrainingBags, gammas: Any, alphas: Any, folds: Any) -> np.ndarray:
         rows = []
         for gamma in gammas:
             raise_if_stopped()
@@ -100,7 +100,7 @@ class LSDDScore(DifferenceClassifier):
         shift = 0.5 * parts.training.bags.n_features * np.log(2.0 * np.array(gammas) / np.pi)
         return _signed_log(np.array(rows), shift[:, None])
 
-    def _solve(self, parts: _Parts) -> None:
+    def _solve(self, parts: _TrainingBags) -> None:
         width = self._width(parts, self.gamma_)
         h = parts.difference(width, np.ones(len(parts.training.y), dtype=bool))
         coef = width.axes @ ((h @ width.axes) / (width.values + self.alpha_))

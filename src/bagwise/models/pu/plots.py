@@ -105,16 +105,16 @@ def plot_prior_sensitivity(
     'assumed class prior'
     """
     marks = [*([] if estimate is None else [estimate]), *([] if interval is None else interval)]
-    found = prior_sensitivity(model, X, y, class_priors=_reaching(class_priors, marks), cv=cv)
+    sensitivity = prior_sensitivity(model, X, y, class_priors=_reaching(class_priors, marks), cv=cv)
     ax, palette = axes_for(ax, 7.0, 4.5)
-    priors = found["class_prior"]
+    priors = sensitivity["class_prior"]
     lines = (
         ("found", palette.quiet, "positive bags found"),
         ("called", palette.chosen, "unlabeled bags classified as positive"),
         ("risk", palette.accent, "zero-one PU risk"),
     )
     for name, color, label in lines:
-        ax.plot(priors, found[name], color=color, linewidth=1.8, marker="o", markersize=3, label=label)
+        ax.plot(priors, sensitivity[name], color=color, linewidth=1.8, marker="o", markersize=3, label=label)
     ax.plot(priors, priors, color=palette.faint, linewidth=1.2, linestyle=":", label="assumed prior")
     if interval is not None:
         ax.axvspan(*interval, color=palette.faint, alpha=0.25, linewidth=0)

@@ -239,8 +239,8 @@ class ClassPriorEstimator(SetKernelEstimator):
         if isinstance(self.centers, str):
             singles = Bags(training.bags.instances, np.arange(training.bags.n_instances + 1))
             rng = check_random_state(self.random_state)
-            how = "random" if self.centers == "all" else self.centers
-            centers = singles.instances[choose_centers(how, self.n_centers, singles, "mean", rng)]
+            selection = "random" if self.centers == "all" else self.centers
+            centers = singles.instances[choose_centers(selection, self.n_centers, singles, "mean", rng)]
         else:
             centers = self._scaled(self.centers).instances
         middle = resolve_width("scale", training)
@@ -317,7 +317,7 @@ class ClassPriorEstimator(SetKernelEstimator):
 
 def check_degrees(degrees: int | Sequence[int], name: str) -> list[int]:
     """Return one or several degrees as a sorted list of distinct values."""
-    found = sorted({int(degree) for degree in np.atleast_1d(degrees)})
-    if not found or found[0] < 1:
+    result = sorted({int(degree) for degree in np.atleast_1d(degrees)})
+    if not result or result[0] < 1:
         raise ValueError(f"{name} must be one or more integers >= 1; got {degrees!r}.")
-    return found
+    return result

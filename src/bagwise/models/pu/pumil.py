@@ -178,8 +178,8 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
         self.verbose = verbose
 
     def _learn(self, training: Training, sample_weight: ArrayLike | None) -> None:
-        given = training
-        distinct, place = distinct_bags(given)
+        original = training
+        distinct, indices = distinct_bags(original)
         training = self._fit_scaler(distinct)
         bags = training.bags
         self.gamma_ = resolve_gamma(self.gamma, bags.instances, np.repeat(training.weight, bags.sizes))
@@ -204,10 +204,10 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
                 status = Status.CONVERGED
         if control.is_stopped:
             status = Status.INTERRUPTED
-        best = max(range(len(machines)), key=lambda number: machines[number].f_measure)
+        best = max(range(len(machines)), key=lambda i: machines[i].f_measure)
         confidence = np.ones(len(bags))
         confidence[training.y == 0] = candidates[best]
-        self.confidence_ = confidence[place[given.y == 0]]
+        self.confidence_ = confidence[indices[original.y == 0]]
         self.negatives_ = machines[best].negatives
         self.negative_weights_ = machines[best].negative_weights
         self.coef_ = machines[best].coef[None, :]
@@ -221,18 +221,18 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
         """Replace the worst candidates by clones of the best one, and change the others as in (B.3)."""
         order = np.argsort([-machine.f_measure for machine in machines], kind="stable")
         best = order[0]
-        for number in order[len(order) - int(self.clone_rate * len(order)) :]:
-            candidates[number], machines[number] = candidates[best], machines[best]
-        for number in order[1:]:
+        for i in order[len(order) - int(self.clone_rate * len(order)) :]:
+            candidates[i], machines[i] = candidates[best], machines[best]
+        for i in order[1:]:
             if control.is_stopped:
                 break
-            step = rng.standard_normal() * (1.0 - machines[number].f_measure)
-            changed = np.clip(candidates[number] + step * (candidates[best] - candidates[number]), 0.0, 1.0)
-            if np.array_equal(changed, candidates[number]):
+            step = rng.standard_normal() * (1.0 - machines[i].f_measure)
+            changed = np.clip(candidates[i] + step * (candidates[best] - candidates[i]), 0.0, 1.0)
+            if np.array_equal(changed, candidates[i]):
                 continue
             machine = build(changed)
-            if machine.f_measure > machines[number].f_measure:
-                candidates[number], machines[number] = changed, machine
+            if machine.f_measure > machines[i].f_measure:
+                candidates[i], machines[i] = changed, machine
 
     def _build(self, training: Training, confidence: np.ndarray, priority: np.ndarray) -> _Machine:
         """Choose negative bags and key instances, fit the SVM, and compute its F measure (steps 2 to 4)."""
@@ -313,10 +313,10 @@ def distinct_bags(training: Training) -> tuple[Training, np.ndarray]:
     X = X[sorted(range(len(rows)), key=lambda i: (bag_of[i], rows[i]))]
     ends = zip(bags.offsets[:-1], bags.offsets[1:], strict=True)
     names = [(label, X[begin:end].tobytes()) for label, (begin, end) in zip(y.tolist(), ends, strict=True)]
-    number = {name: k for k, name in enumerate(sorted(set(names)))}
-    place = np.array([number[name] for name in names])
-    _, first = np.unique(place, return_index=True)
-    return Training(bags.with_instances(X)[first], y[first], np.bincount(place, weight)), place
+    index_of = {name: k for k, name in enumerate(sorted(set(names)))}
+    indices = np.array([index_of[name] for name in names])
+    _, first = np.unique(indices, return_index=True)
+    return Training(bags.with_instances(X)[first], y[first], np.bincount(indices, weight)), indices
 
 
 def _taken_as_negative(training: Training, confidence: np.ndarray) -> np.ndarray:

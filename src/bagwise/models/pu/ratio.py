@@ -111,11 +111,11 @@ class DensityRatio:
         share_P, share_U = f.positive_share[:, None], f.unlabeled_share[:, None]
         inverse = 1.0 / (values[:, None] + ridges)
         coef = shift[:, None] * inverse
-        own, along = P @ coef + P_shift[:, None] / ridges, U @ coef
-        priors = bounded_priors(1.0 + own, 1.0 + along, f.positive_share, f.unlabeled_share)
+        along_P, along_U = P @ coef + P_shift[:, None] / ridges, U @ coef
+        priors = bounded_priors(1.0 + along_P, 1.0 + along_U, f.positive_share, f.unlabeled_share)
         lever = (P * P) @ inverse + P_squares[:, None] / ridges
-        left_P = np.maximum(1.0 + (own - share_P * lever) / (1.0 - share_P), 0.0)
-        left_U = np.maximum(_left_out_unlabeled(along, (U * U) @ inverse, share_U), 0.0)
+        left_P = np.maximum(1.0 + (along_P - share_P * lever) / (1.0 - share_P), 0.0)
+        left_U = np.maximum(_left_out_unlabeled(along_U, (U * U) @ inverse, share_U), 0.0)
         losses_P, losses_U = 1.0 / (1.0 + left_P) ** 2, (1.0 - 1.0 / (1.0 + left_U)) ** 2
         criterion = f.positive_share @ losses_P + f.unlabeled_share @ losses_U
         # First-order terms of the optimum: 2 r at positive bags, and -r^2 at unlabeled bags.

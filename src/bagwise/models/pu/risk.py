@@ -35,7 +35,7 @@ _WIDTHS = 10
 
 
 @dataclass(frozen=True)
-class Score:
+class LinearScore:
     """Linear score ``features @ coef + intercept``; `dual` starts the next problem on the same bags."""
 
     coef: np.ndarray
@@ -50,10 +50,10 @@ def minimize_risk(
     prior: float,
     alpha: float,
     tol: float = 1e-8,
-    start: Score | None = None,
+    start: LinearScore | None = None,
     on_iteration: Callable[[int, float], None] | None = None,
 ) -> SolverResult:
-    """Minimise the penalised risk and return a result whose `x` is a `Score`.
+    """Minimise the penalised risk and return a result whose `x` is a `LinearScore`.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def minimize_risk(
     tol : float
         "double_hinge": the duality gap relative to the terms of the objective. "logistic": Newton's decrement
         relative to these terms.
-    start : Score, optional
+    start : LinearScore, optional
         Solution of a similar problem on the same bags.
     on_iteration : callable, optional
         Called with the number of steps so far and the objective. For "double_hinge", the second argument is
@@ -88,27 +88,27 @@ def minimize_risk(
     best = _best_constant(loss, prior)
     constant = float(-prior * best + LOSSES[loss](np.array(-best)))
     if not value - constant <= 1e-6 * abs(constant):  # rounding errors prevented any progress
-        score, value, status = Score(np.zeros_like(features.mean), best), constant, Status.STALLED
+        score, value, status = LinearScore(np.zeros_like(features.mean), best), constant, Status.STALLED
     # Convert the intercept of centered features to that of the original features.
-    score = Score(score.coef, score.intercept - float(features.mean @ score.coef), score.dual)
+    score = LinearScore(score.coef, score.intercept - float(features.mean @ score.coef), score.dual)
     return SolverResult(score, value, status, n_iter, (max(constant, value), value))
 
 
 def _solve(
-    features: PUFeatures, loss: str, prior: float, alpha: float, control: Control, start: Score | None
-) -> tuple[Score, Status, int]:
+    features: PUFeatures, loss: str, prior: float, alpha: float, control: Control, start: LinearScore | None
+) -> tuple[LinearScore, Status, int]:
     """Return the score of centered features, the solver status, and the number of steps."""
     solve = {"double_hinge": _double_hinge, "squared": _squared, "logistic": _logistic}[loss]
     if not features.is_graded(alpha):
         return solve(features, prior, alpha, control, start)
     if loss == "double_hinge":
-        found = solve(features, prior, alpha, control, start)
-        if found[1] in (Status.CONVERGED, Status.INTERRUPTED):
-            return found
+        solution = solve(features, prior, alpha, control, start)
+        if solution[1] in (Status.CONVERGED, Status.INTERRUPTED):
+            return solution
         solve = _smoothed_double_hinge
     turned, axes = features.turned
     score, status, n_iter = solve(turned, prior, alpha, control, None)
-    return Score(axes @ score.coef, score.intercept - float(turned.mean @ score.coef)), status, n_iter
+    return LinearScore(axes @ score.coef, score.intercept - float(turned.mean @ score.coef)), status, n_iter
 
 
 def _terms(
@@ -131,21 +131,21 @@ def _best_constant(loss: str, prior: float) -> float:
 
 
 def _squared(
-    features: PUFeatures, prior: float, alpha: float, control: Control, start: Score | None
-) -> tuple[Score, Status, int]:
+    features: PUFeatures, prior: float, alpha: float, control: Control, start: LinearScore | None
+) -> tuple[LinearScore, Status, int]:
     """Solve (C / 2 + alpha I) coef = pi (mean_P - mean_U) in closed form, with intercept 2 pi - 1."""
     matrix = 0.5 * features.covariance
     matrix.flat[:: len(matrix) + 1] += alpha
     coef = cho_solve(cho_factor(matrix, overwrite_a=True), prior * features.shift)
-    return Score(coef, 2.0 * prior - 1.0), Status.CONVERGED, 1
+    return LinearScore(coef, 2.0 * prior - 1.0), Status.CONVERGED, 1
 
 
 # ---------------------------------------------------------------------- double hinge
 
 
 def _double_hinge(
-    features: PUFeatures, prior: float, alpha: float, control: Control, start: Score | None
-) -> tuple[Score, Status, int]:
+    features: PUFeatures, prior: float, alpha: float, control: Control, start: LinearScore | None
+) -> tuple[LinearScore, Status, int]:
     """Minimise the double-hinge risk by its dual, which has two variables per unlabeled bag.
 
     The loss is half the sum of two hinges. Their multipliers are u and v in [0, share / 2], and w = u + v.
@@ -192,7 +192,7 @@ def _double_hinge(
         gap = sum(terms) - float(dual[:n].sum() - dual[n:].sum() - terms[2])
         allowed = control.tol * sum(map(abs, terms))
         if gap <= allowed:
-            return Score(coef, intercept, dual), Status.CONVERGED, n_iter
+            return LinearScore(coef, intercept, dual), Status.CONVERGED, n_iter
         if result.status in (Status.STALLED, Status.INTERRUPTED):
             break
         # The dual solver's tolerance omits |c|^2 / 2, which can be much larger than the objective.
@@ -203,7 +203,7 @@ def _double_hinge(
         status = Status.INTERRUPTED
     else:
         status = Status.CONVERGED if gap <= 1e-6 * sum(map(abs, terms)) else Status.STALLED
-    return Score(coef, intercept, dual), status, n_iter
+    return LinearScore(coef, intercept, dual), status, n_iter
 
 
 def best_intercept(scores: np.ndarray, share: np.ndarray, prior: float) -> float:
@@ -222,8 +222,8 @@ def best_intercept(scores: np.ndarray, share: np.ndarray, prior: float) -> float
 
 
 def _smoothed_double_hinge(
-    features: PUFeatures, prior: float, alpha: float, control: Control, start: Score | None
-) -> tuple[Score, Status, int]:
+    features: PUFeatures, prior: float, alpha: float, control: Control, start: LinearScore | None
+) -> tuple[LinearScore, Status, int]:
     """Minimise a smoothed double-hinge risk by Newton's method, with decreasing smoothing widths.
 
     Used if rounding errors dominate the dual. ``max(0, 1 + g)`` is replaced by
@@ -251,7 +251,7 @@ def _smoothed_double_hinge(
         intercept = best_intercept(U @ x[:-1], share, prior)
         terms = _terms(features, "double_hinge", prior, alpha, x[:-1], intercept)
         if sum(terms) < value:
-            value, allowed, score = sum(terms), sum(map(abs, terms)), Score(x[:-1], intercept)
+            value, allowed, score = sum(terms), sum(map(abs, terms)), LinearScore(x[:-1], intercept)
         control.report(n_iter, bound)
         if control.is_stopped:
             return score, Status.INTERRUPTED, n_iter
@@ -264,8 +264,8 @@ def _smoothed_double_hinge(
 
 
 def _logistic(
-    features: PUFeatures, prior: float, alpha: float, control: Control, start: Score | None
-) -> tuple[Score, Status, int]:
+    features: PUFeatures, prior: float, alpha: float, control: Control, start: LinearScore | None
+) -> tuple[LinearScore, Status, int]:
     """Minimise the logistic risk by Newton's method, started from a rough double-hinge solution."""
     if start is not None:
         x = np.append(start.coef, start.intercept + features.mean @ start.coef)
@@ -276,7 +276,7 @@ def _logistic(
         near = _double_hinge(features, prior, alpha, rough, None)[0]
         x = np.append(near.coef, near.intercept)
     x, _, status, n_iter = _newton(features, prior, alpha, control, x)
-    return Score(x[:-1], float(x[-1])), status, n_iter
+    return LinearScore(x[:-1], float(x[-1])), status, n_iter
 
 
 def _newton(

@@ -95,8 +95,8 @@ def sample_bags(
     """Build a sample of bags; its scores use bag statistics, or the matrix of a callable kernel."""
     vectors = bag_vectors(training.bags) if named_kernel else next(iter(matrices.values()))
     score = out_of_fold_scores(vectors, training.y, training.weight, splits)
-    number = np.arange(len(training.y))
-    return PriorSample(training.y, training.weight, number, score, _fold_of(splits, len(number)), matrices)
+    indices = np.arange(len(training.y))
+    return PriorSample(training.y, training.weight, indices, score, _fold_of(splits, len(indices)), matrices)
 
 
 def sample_instances(
@@ -116,8 +116,8 @@ def sample_instances(
 
 def _fold_of(splits: list[Split], n_bags: int) -> np.ndarray:
     fold = np.zeros(n_bags, dtype=np.int64)
-    for number, (_, test) in enumerate(splits):
-        fold[test] = number
+    for i, (_, test) in enumerate(splits):
+        fold[test] = i
     return fold
 
 

@@ -43,11 +43,11 @@ def deal_folds(bags: Bags, y: np.ndarray, n_folds: int) -> np.ndarray:
     fold = np.empty(len(y), dtype=np.int64)
     for label in (0, 1):
         members = np.flatnonzero(y == label)
-        different, number = np.unique(vectors[members], axis=0, return_inverse=True)
-        number = number.reshape(-1)
+        different, group = np.unique(vectors[members], axis=0, return_inverse=True)
+        group = group.reshape(-1)
         if len(different) < 2 * n_folds:
-            number = np.argsort(np.argsort(number, kind="stable"), kind="stable")
-        fold[members] = number % n_folds
+            group = np.argsort(np.argsort(group, kind="stable"), kind="stable")
+        fold[members] = group % n_folds
     return fold
 
 
@@ -69,19 +69,19 @@ def out_of_fold_scores(
     held = np.zeros(len(y))
     for _, test in splits:
         held[test] += 1.0
-    there, best = held > 0, (np.inf, np.zeros(len(y)))
+    is_held, best = held > 0, (np.inf, np.zeros(len(y)))
     for C in _PENALTIES:
         score = np.zeros(len(y))
         for train, test in splits:
             raise_if_stopped()
             score[test] += _learned_score(vectors, y, weight, C, train)(test)
-        score[there] /= held[there]
-        margin = np.where(y == 1, score, -score)[there]
-        loss = float(np.average(loss_of_margin(margin), weights=weight[there]))
+        score[is_held] /= held[is_held]
+        margin = np.where(y == 1, score, -score)[is_held]
+        loss = float(np.average(loss_of_margin(margin), weights=weight[is_held]))
         if loss < best[0]:
             best = loss, score
     # Rounding makes scores equal that differ only by rounding errors, so that no cut separates them.
-    return np.where(there, np.round(best[1], 5), np.nan)
+    return np.where(is_held, np.round(best[1], 5), np.nan)
 
 
 def _learned_score(vectors: Any, y: Any, weight: Any, C: Any, train: Any) -> Any:
@@ -172,9 +172,9 @@ class UpperTails:
         error = np.sqrt((1.0 - below) / (n_unlabeled * below) + (1.0 - above) / (n_positive * above))
         value = min(1.0, below / above)
         overlap = above < _WITHIN or self._crowd_below(degree, ordered) > _NEAR
-        found = PriorEstimate("tail", value, float(error), bool(overlap))
+        result = PriorEstimate("tail", value, float(error), bool(overlap))
         # If the interval includes 1, there is no evidence of any negative bag.
-        return replace(found, overlap=True) if found.interval(LEVEL)[1] >= 1.0 else found
+        return replace(result, overlap=True) if result.interval(LEVEL)[1] >= 1.0 else result
 
     def _crowd_below(self, degree: np.ndarray, weight: np.ndarray) -> float:
         """Return the share of the unlabeled bags below the tail that are just below it.

@@ -25,7 +25,7 @@ from bagwise.models.base import (
     class_factors,
 )
 from bagwise.models.base.calibration import fit_threshold, held_out_scores
-from bagwise.models.svm.problem import BagMarginProblem, Gram, Machine
+from bagwise.models.svm.problem import BagMarginProblem, InstanceGram, Machine
 from bagwise.models.wrappers.multiclass import count_votes
 from bagwise.similarity import InstanceKernel, resolve_gamma
 from bagwise.similarity.centred import far_origin
@@ -45,7 +45,7 @@ KERNEL_CONSTRAINTS: dict[str, Any] = {
     "max_iter": [Interval(Integral, 1, None, closed="left")],
     "verbose": ["verbose"],
 }
-_NUMBER = "number of the training instance"
+_INDEX_COLUMN = "number of the training instance"
 
 
 class KernelClassifier(Scaled, ScoreClassifier):
@@ -69,7 +69,7 @@ class KernelClassifier(Scaled, ScoreClassifier):
 
     def _read(self, X: BagsLike, *, reset: bool = False, whole: bool = True) -> Bags:
         bags = super()._read(X, reset=reset, whole=whole)
-        return number_columns(bags) if reset and self._is_precomputed else bags
+        return with_column_indices(bags) if reset and self._is_precomputed else bags
 
     def _prepare(self, training: Training) -> tuple[Training, np.ndarray]:
         """Fit the scaler; return the scaled training data and the class-weight factor of every bag."""
@@ -112,8 +112,8 @@ class KernelClassifier(Scaled, ScoreClassifier):
         if self._is_precomputed:
             self.__dict__.pop("gamma_", None)  # set by an earlier fit
             self.kernel_ = InstanceKernel("precomputed")
-            numbers = column_numbers(bags)
-            return InstanceKernel(KernelLookup(bags.instances, numbers)), numbers[:, None]
+            indices = column_indices(bags)
+            return InstanceKernel(KernelLookup(bags.instances, indices)), indices[:, None]
         self._set_kernel(bags.instances, np.repeat(weight, bags.sizes))
         return self.kernel_, bags.instances
 
@@ -160,7 +160,7 @@ class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
         per_bag = weight * factor
         of_instance, of_bag, of_unlabelled = self._loss_weights(bags, y, weight)
         problem = BagMarginProblem(
-            Gram(kernel, points, int((y == 1).sum()), max_bytes=1e6 * self.cache_size),
+            InstanceGram(kernel, points, int((y == 1).sum()), max_bytes=1e6 * self.cache_size),
             bags.offsets,
             y,
             instance_weight=of_instance * per_bag,
@@ -176,9 +176,9 @@ class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
         reporter = Reporter(type(self).__name__, self.verbose)
         control = Control(self.tol, self.max_iter, reporter.iteration)
         results: list[SolverResult] = []
-        for number, piece in enumerate(pieces):
+        for i, piece in enumerate(pieces):
             results.append(minimize_cccp(problem, piece, problem.zero(), control))
-            reporter.start(number, len(pieces), results[-1])
+            reporter.start(i, len(pieces), results[-1])
             if control.is_stopped:
                 break
         return Training(Bags(points, bags.offsets), y, weight), results
@@ -211,8 +211,8 @@ class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
         self._set_machines(bags.instances[self.support_], machine.x[None, self.support_], [machine.intercept])
         first = bags.offsets[:-1]
         highest = machine.scores == np.repeat(np.maximum.reduceat(machine.scores, first), bags.sizes)
-        place = np.arange(bags.n_instances) - np.repeat(first, bags.sizes)
-        witness = np.minimum.reduceat(np.where(highest, place, bags.n_instances), first)
+        position = np.arange(bags.n_instances) - np.repeat(first, bags.sizes)
+        witness = np.minimum.reduceat(np.where(highest, position, bags.n_instances), first)
         self.witnesses_ = np.where(y == 1, witness, -1)
 
     def _set_machines(self, support_vectors: Any, dual_coef: np.ndarray, intercept: Any) -> None:
@@ -264,7 +264,7 @@ class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
         return np.column_stack([expit(-log_odds), expit(log_odds)])
 
 
-def number_columns(bags: Bags) -> Bags:
+def with_column_indices(bags: Bags) -> Bags:
     """Validate the kernel matrix of all training instances, and number the instances.
 
     The indices stay with the instances in every selection, and identify their columns of the matrix.
@@ -288,13 +288,13 @@ def number_columns(bags: Bags) -> Bags:
         K.astype(np.float64, copy=False),
         bags.offsets,
         ids=bags.ids,
-        instance_columns={_NUMBER: np.arange(n)},
+        instance_columns={_INDEX_COLUMN: np.arange(n)},
     )
 
 
-def column_numbers(bags: Bags) -> np.ndarray:
-    """Return the matrix column of each instance of bags from `number_columns`, or of a selection of them."""
-    return bags.instance_columns[_NUMBER]
+def column_indices(bags: Bags) -> np.ndarray:
+    """Return the matrix column of each instance of bags from `with_column_indices`, or of a selection."""
+    return bags.instance_columns[_INDEX_COLUMN]
 
 
 class KernelLookup:
@@ -304,18 +304,18 @@ class KernelLookup:
     ----------
     matrix : array of shape (n_instances, n_columns)
         Kernel values of some instances: one row per instance, one column per training instance.
-    numbers : array of shape (n_instances,)
+    indices : array of shape (n_instances,)
         Training index of each of these instances.
     """
 
-    place: np.ndarray
+    positions: np.ndarray
 
-    def __init__(self, matrix: np.ndarray, numbers: np.ndarray):
+    def __init__(self, matrix: np.ndarray, indices: np.ndarray):
         self.matrix = matrix
-        self.place = np.full(matrix.shape[1], -1)
-        self.place[numbers] = np.arange(len(numbers))
+        self.positions = np.full(matrix.shape[1], -1)
+        self.positions[indices] = np.arange(len(indices))
 
     def __call__(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Return the kernel matrix of two columns of instance indices."""
         rows, columns = rows[:, 0].astype(np.int64), columns[:, 0].astype(np.int64)
-        return self.matrix[np.ix_(self.place[rows], columns)]
+        return self.matrix[np.ix_(self.positions[rows], columns)]

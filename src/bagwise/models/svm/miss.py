@@ -258,18 +258,18 @@ class MissSVC(BagMachine):
         kernel, points = self._kernel_of(bags, weight)
         shared = SharedKernel(kernel, points, max_bytes=1e6 * self.cache_size)
         # The SVMs get instance indices, which the shared kernel looks up.
-        numbers = Bags(np.arange(bags.n_instances, dtype=np.float64)[:, None], bags.offsets)
+        index_bags = Bags(np.arange(bags.n_instances, dtype=np.float64)[:, None], bags.offsets)
         machine = clone(self).set_params(kernel=shared, scale=None)
         self.pairs_ = OneVsOneBagClassifier(machine, both_ways=True).fit(
-            numbers, self.classes_[codes], weight
+            index_bags, self.classes_[codes], weight
         )
 
         machines = self.pairs_.estimators_
         support = [m.support_vectors_[:, 0].astype(int) for m in machines]
-        self.support_, places = np.unique(np.concatenate(support), return_inverse=True)
+        self.support_, columns = np.unique(np.concatenate(support), return_inverse=True)
         coef = np.zeros((len(machines), len(self.support_)))
         of_machine = np.repeat(np.arange(len(machines)), [len(s) for s in support])
-        coef[of_machine, places] = np.concatenate([m.dual_coef_[0] for m in machines])
+        coef[of_machine, columns] = np.concatenate([m.dual_coef_[0] for m in machines])
         self._set_machines(points[self.support_], coef, [m.intercept_[0] for m in machines])
         self.n_iter_ = max(m.n_iter_ for m in machines)
         self.converged_ = all(m.converged_ for m in machines)

@@ -1,6 +1,6 @@
 """Optimisation problem of the bag SVMs: hinge losses of instances, bags, and unlabelled instances.
 
-`Gram` is the kernel matrix of all instances and of virtual examples, which are means of instances.
+`InstanceGram` is the kernel matrix of all instances and of virtual examples, which are means of instances.
 `BagMarginProblem` is the problem that `solvers.cccp` minimises: a `Labelling` turns it into a weighted SVM,
 whose solution is a `Machine`.
 """
@@ -27,7 +27,7 @@ _PATIENCE = 2000
 _BLUR = 1e-4
 
 
-class Gram:
+class InstanceGram:
     """Kernel matrix of n instances, followed by `n_means` virtual examples.
 
     A virtual example is the mean of some instances in the feature space of the kernel, so its row is the mean
@@ -85,13 +85,13 @@ class Gram:
             return
         if not changed:
             return
-        K, n, places = self._matrix, self.n, self.n + np.array(list(changed))
-        K[places, :n] = (self._averages(changed, self.size) @ K)[:, :n]
-        K[:n, places] = K[places, :n].T
+        K, n, positions = self._matrix, self.n, self.n + np.array(list(changed))
+        K[positions, :n] = (self._averages(changed, self.size) @ K)[:, :n]
+        K[:n, positions] = K[positions, :n].T
         others = self.n + np.array(list(means))
-        between = K[places, :n] @ self._averages(means, n).T
-        K[np.ix_(places, others)], K[np.ix_(others, places)] = between, between.T
-        self.rows.diagonal[places] = K[places, places]
+        between = K[positions, :n] @ self._averages(means, n).T
+        K[np.ix_(positions, others)], K[np.ix_(others, positions)] = between, between.T
+        self.rows.diagonal[positions] = K[positions, positions]
 
     def _averages(self, means: dict[int, np.ndarray], width: int) -> sp.csr_matrix:
         """Return the matrix that averages instances to virtual examples: shape (len(means), width)."""
@@ -109,16 +109,16 @@ class Gram:
 
     def _append_means(self, values: np.ndarray) -> None:
         if self.means:
-            places = self.n + np.array(list(self.means))
-            values[:, places] = values[:, : self.n] @ self._averages(self.means, self.n).T
+            positions = self.n + np.array(list(self.means))
+            values[:, positions] = values[:, : self.n] @ self._averages(self.means, self.n).T
 
     def _compute(self, points: np.ndarray) -> np.ndarray:
         values = np.zeros((len(points), self.size))
         real = points < self.n
         values[real, : self.n] = self.kernel(self.X[points[real]], self.X)
-        for place in np.flatnonzero(~real):
-            rows = self.means[int(points[place]) - self.n]
-            values[place, : self.n] = self.kernel(self.X[rows], self.X).mean(axis=0)
+        for i in np.flatnonzero(~real):
+            rows = self.means[int(points[i]) - self.n]
+            values[i, : self.n] = self.kernel(self.X[rows], self.X).mean(axis=0)
         self._append_means(values)
         return values
 
@@ -192,7 +192,7 @@ class BagMarginProblem:
 
     Parameters
     ----------
-    gram : Gram
+    gram : InstanceGram
         Kernel matrix of the instances, with virtual examples for the bags.
     offsets, y : arrays
         Start of every bag, and its label, 1 or 0.
@@ -222,7 +222,7 @@ class BagMarginProblem:
 
     def __init__(
         self,
-        gram: Gram,
+        gram: InstanceGram,
         offsets: np.ndarray,
         y: np.ndarray,
         *,
@@ -361,9 +361,9 @@ class BagMarginProblem:
 
     def _coefficients(self, multipliers: np.ndarray, piece: Labelling) -> np.ndarray:
         """Sum the multipliers by instance; the multiplier of a bag is shared by its witnesses."""
-        own, bag, positive, negative = map(multipliers.__getitem__, self.blocks)
+        labelled, bag, positive, negative = map(multipliers.__getitem__, self.blocks)
         alpha = np.zeros(len(self.negative) + len(self.unlabelled))
-        alpha[self.negative] = own
+        alpha[self.negative] = labelled
         count = np.add.reduceat(piece.witness.astype(int), self.first)
         alpha[self.unlabelled] = positive + negative + piece.witness * np.repeat(bag / count, self.sizes)
         return alpha

@@ -178,8 +178,8 @@ class SetKernelSVC(Recorded, KernelClassifier):
         training = self._read_training(X, y, sample_weight, with_class_weight=False)
         (bags, y, weight), factor = self._prepare(training)
         if self._is_precomputed:
-            kernel, numbers = self._kernel_of(bags, weight)
-            matrix, bags = kernel(numbers, numbers), Bags(numbers, bags.offsets)
+            kernel, indices = self._kernel_of(bags, weight)
+            matrix, bags = kernel(indices, indices), Bags(indices, bags.offsets)
         else:
             if isinstance(self.bag_kernel, str) and self.bag_kernel in ("minimax", "mean"):
                 self._set_kernel(bag_statistics(bags, self.bag_kernel), weight)
@@ -244,8 +244,12 @@ class SetKernelSVC(Recorded, KernelClassifier):
         return statistic_kernel(bags, other, statistic=self.bag_kernel_, kernel=self.kernel_)
 
     def _set_matrix(self, bags: Bags, other: Bags | None, **level2: Any) -> np.ndarray:
-        how: dict[str, Any] = {"kernel": self.kernel_, "normalize": self.normalize, "weights": self.weights}
-        return set_kernel(bags, other, **how, **level2)
+        options: dict[str, Any] = {
+            "kernel": self.kernel_,
+            "normalize": self.normalize,
+            "weights": self.weights,
+        }
+        return set_kernel(bags, other, **options, **level2)
 
     def _bag_scores(self, bags: Bags) -> np.ndarray:
         scaled, support = self._scaled(bags), self.support_bags_

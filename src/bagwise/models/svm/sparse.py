@@ -15,7 +15,7 @@ from bagwise.data.bags import Bags
 from bagwise.exceptions import warn_user
 from bagwise.models.base import BagsLike, Training, validated_fit
 from bagwise.models.svm.base import KERNEL_CONSTRAINTS, BagMachine
-from bagwise.models.svm.problem import BagMarginProblem, Gram, Labelling, Machine, hinge
+from bagwise.models.svm.problem import BagMarginProblem, InstanceGram, Labelling, Machine, hinge
 from bagwise.solvers.cccp import minimize_cccp
 from bagwise.solvers.control import Control
 from bagwise.solvers.reporting import Reporter
@@ -155,14 +155,14 @@ class SparseMISVC(BagMachine):
     def _solve(self, training: Training) -> tuple[Training, list[SolverResult]]:
         (bags, y, weight), factor = self._prepare(training)
         kernel, points = self._kernel_of(bags, weight)
-        gram = Gram(kernel, points, int((y == 1).sum()), max_bytes=1e6 * self.cache_size)
+        gram = InstanceGram(kernel, points, int((y == 1).sum()), max_bytes=1e6 * self.cache_size)
         n_bags = float(weight[y == 1].sum())
         n_negative, n_unlabelled = ((weight * bags.sizes)[y == label].sum() for label in (0, 1))
 
         def problem(make: Any, *weights: float, **more: Any) -> Any:
             names = ("instance_weight", "bag_weight", "unlabeled_weight")
-            how = {name: w * weight * factor for name, w in zip(names, weights, strict=True)}
-            return make(gram, bags.offsets, y, tol=self.tol, **how, **more)
+            arguments = {name: w * weight * factor for name, w in zip(names, weights, strict=True)}
+            return make(gram, bags.offsets, y, tol=self.tol, **arguments, **more)
 
         reporter = Reporter(type(self).__name__, self.verbose)
         control = Control(self.tol, self.max_iter, reporter.iteration)
@@ -202,14 +202,14 @@ class WholeBagProblem(BagMarginProblem):
 
     Parameters
     ----------
-    *args, **how
+    *args, **kwargs
         As in `BagMarginProblem`.
     """
 
     margins: np.ndarray
 
-    def __init__(self, *args: Any, **how: Any):
-        super().__init__(*args, **how)
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
         self.margins = 2.0 / self.sizes - 1.0
         self.q[self.blocks[1]] = -self.margins
 
@@ -217,8 +217,8 @@ class WholeBagProblem(BagMarginProblem):
         """Label the instances by the sign of f; all instances of a bag are witnesses."""
         if not self.of_unlabelled.any():
             return self.start("ties")  # labels have no weight
-        found = super().linearize(point)
-        return Labelling(found.positive, found.negative, np.ones(len(self.unlabelled), dtype=bool))
+        labelling = super().linearize(point)
+        return Labelling(labelling.positive, labelling.negative, np.ones(len(self.unlabelled), dtype=bool))
 
     def valued(self, machine: Machine) -> Machine:
         """Return an SVM of another problem on the same bags, with its objective value in this problem."""
@@ -235,7 +235,7 @@ class LabelledProblem(BagMarginProblem):
 
     Parameters
     ----------
-    *args, **how
+    *args, **kwargs
         As in `BagMarginProblem`; the bag weights are zero.
     positive : array of shape (n_unlabelled,)
         Share of the weight of every instance of a positive bag that counts as a positive example.
@@ -243,8 +243,8 @@ class LabelledProblem(BagMarginProblem):
 
     labels: Labelling
 
-    def __init__(self, *args: Any, positive: np.ndarray, **how: Any):
-        super().__init__(*args, **how)
+    def __init__(self, *args: Any, positive: np.ndarray, **kwargs: Any):
+        super().__init__(*args, **kwargs)
         witness = np.ones(len(positive), dtype=bool)
         self.labels = Labelling(positive, 1.0 - positive, witness)
 
@@ -266,6 +266,6 @@ def highest_share(scores: np.ndarray, weight: np.ndarray, target: float, blur: f
     total = np.bincount(group, weights=weight[order])
     before = np.cumsum(total) - total
     share = np.clip((target - before) / np.where(total > 0, total, 1.0), 0.0, 1.0)
-    found = np.empty(len(scores))
-    found[order] = share[group]
-    return found
+    result = np.empty(len(scores))
+    result[order] = share[group]
+    return result
