@@ -27,7 +27,7 @@ from bagwise import (
 from bagwise.similarity import distances
 
 
-def some_bags(n=9, seed=0, n_features=4):
+def random_bags(n=9, seed=0, n_features=4):
     rng = np.random.default_rng(seed)
     return Bags.from_list([rng.normal(size=(rng.integers(1, 7), n_features)) for _ in range(n)])
 
@@ -75,13 +75,13 @@ def block_bytes(request, large_from):
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
 @pytest.mark.parametrize("metric", DEFINITIONS)
 def test_distances_are_as_defined(metric, make, block_bytes):
-    how, define = DEFINITIONS[metric]
-    bags, new = some_bags(), some_bags(5, seed=1)
+    options, define = DEFINITIONS[metric]
+    bags, new = random_bags(), random_bags(5, seed=1)
     bags, new = (b.with_instances(np.where(b.instances < -0.5, 0.0, b.instances)) for b in (bags, new))
     mine, others = (b.with_instances(make(b.instances)) for b in (bags, new))
     square, both = (
-        bag_distances(mine, metric=metric, **how),
-        bag_distances(others, mine, metric=metric, **how),
+        bag_distances(mine, metric=metric, **options),
+        bag_distances(others, mine, metric=metric, **options),
     )
     np.testing.assert_allclose(square, [[define(a, b) for b in bags] for a in bags], rtol=1e-12, atol=1e-7)
     np.testing.assert_allclose(both, [[define(a, b) for b in bags] for a in new], rtol=1e-12)
@@ -91,8 +91,8 @@ def test_distances_are_as_defined(metric, make, block_bytes):
 
 @pytest.mark.parametrize("metric", ["minimal", "maximal", "ranked", "mean_min"])
 def test_a_large_bag_is_compared_in_parts(metric, monkeypatch, large_from):
-    how, define = DEFINITIONS[metric]
-    bags = Bags.from_list([np.random.default_rng(2).normal(size=(50, 4)), *some_bags(6)])
+    options, define = DEFINITIONS[metric]
+    bags = Bags.from_list([np.random.default_rng(2).normal(size=(50, 4)), *random_bags(6)])
     seen, whole = [], distances.nearest_instances
 
     def counted(X, offsets, Z, others):
@@ -101,13 +101,13 @@ def test_a_large_bag_is_compared_in_parts(metric, monkeypatch, large_from):
 
     monkeypatch.setattr(distances, "nearest_instances", counted)
     large_from(block_bytes=8 * 56)
-    found = bag_distances(bags, metric=metric, **how)
-    np.testing.assert_allclose(found, [[define(a, b) for b in bags] for a in bags], rtol=1e-12, atol=1e-15)
-    assert max(numbers for _, numbers in seen) <= 56 and 14 in dict(seen), "the bag of 50 must be divided"
+    D = bag_distances(bags, metric=metric, **options)
+    np.testing.assert_allclose(D, [[define(a, b) for b in bags] for a in bags], rtol=1e-12, atol=1e-15)
+    assert max(n_values for _, n_values in seen) <= 56 and 14 in dict(seen), "the bag of 50 must be divided"
 
 
-def test_ranks_lie_between_the_minimal_and_the_maximal_distance():
-    bags = some_bags()
+def test_ranked_distance_is_between_minimal_and_maximal_distance():
+    bags = random_bags()
     first, last = (bag_distances(bags, metric="ranked", rank=rank) for rank in (1, 99))
     np.testing.assert_array_equal(first, bag_distances(bags))
     np.testing.assert_array_equal(last, bag_distances(bags, metric="maximal"))
@@ -120,26 +120,26 @@ def test_bags_of_one_instance_have_the_distances_of_instances():
 
 
 def test_a_callable_gets_two_matrices_and_need_not_be_symmetric():
-    bags = some_bags(4)
-    found = bag_distances(bags, metric=one_way)
-    np.testing.assert_allclose(found, [[one_way(a, b) for b in bags] for a in bags])
-    assert (found != found.T).any()
+    bags = random_bags(4)
+    D = bag_distances(bags, metric=one_way)
+    np.testing.assert_allclose(D, [[one_way(a, b) for b in bags] for a in bags])
+    assert (D != D.T).any()
 
 
 @pytest.mark.parametrize("metric", ["minimal", "maximal", "mean_min", "ranked"])
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
-def test_neither_place_nor_company_changes_a_bit(metric, make):
-    near = some_bags().with_instances(np.round(some_bags().instances * 64) / 64)  # sums below are exact
+def test_distances_do_not_depend_on_shift_or_other_bags(metric, make):
+    near = random_bags().with_instances(np.round(random_bags().instances * 64) / 64)  # sums below are exact
     far = near.with_instances(make(near.instances + 2.0**33))
-    found = bag_distances(far, metric=metric)
-    np.testing.assert_allclose(found, bag_distances(near, metric=metric), rtol=1e-14)
+    D = bag_distances(far, metric=metric)
+    np.testing.assert_allclose(D, bag_distances(near, metric=metric), rtol=1e-14)
     alone = np.vstack([bag_distances(far[i : i + 1], far, metric=metric) for i in range(len(far))])
-    np.testing.assert_array_equal(alone, found)
+    np.testing.assert_array_equal(alone, D)
 
 
 @pytest.mark.parametrize("metric", DEFINITIONS)
-def test_distances_of_bags_in_files_are_those_of_memory(metric, tmp_path, large_from):
-    bags = some_bags(30)
+def test_distances_of_bags_in_files_equal_those_in_memory(metric, tmp_path, large_from):
+    bags = random_bags(30)
     bags = Bags(bags.instances.astype(np.float32), bags.offsets)
     order = np.random.default_rng(0).permutation(30)[:20]
     scan = scan_bags(save_parquet(tmp_path / "a.parquet", bags, np.arange(30) % 2))
@@ -150,7 +150,7 @@ def test_distances_of_bags_in_files_are_those_of_memory(metric, tmp_path, large_
     np.testing.assert_allclose(shuffled, expected[order], rtol=1e-9, atol=1e-7 if metric == "mmd" else 0.0)
 
 
-def test_neighbours_of_scikit_learn_take_them():
+def test_nearest_neighbours_of_scikit_learn_accept_distances():
     data = make_noisy_or_bags(60, coef=[3.0, -3.0], random_state=0)
     D = bag_distances(data.bags[:40])
     model = KNeighborsClassifier(3, metric="precomputed").fit(D, data.y[:40])
@@ -160,8 +160,8 @@ def test_neighbours_of_scikit_learn_take_them():
 
 
 def test_what_cannot_be_is_refused(monkeypatch):
-    bags = some_bags(3)
-    for how, message in (
+    bags = random_bags(3)
+    for options, message in (
         (
             {"metric": "cosine"},
             "metric must be one of minimal, maximal, ranked, mean_min, mmd, or a callable",
@@ -173,9 +173,9 @@ def test_what_cannot_be_is_refused(monkeypatch):
         ),
     ):
         with pytest.raises(ValueError, match=message):
-            bag_distances(bags, **how)
+            bag_distances(bags, **options)
     with pytest.raises(ValueError, match="X has 4 features but Y has 3; both must have the same"):
-        bag_distances(bags, some_bags(3, n_features=3))
+        bag_distances(bags, random_bags(3, n_features=3))
     with pytest.raises(ValueError, match="scale the features down: their squares are infinity"):
         bag_distances(bags.with_instances(bags.instances * 1e200))
     with pytest.raises(ValueError, match="bag 1 is empty"):
@@ -185,24 +185,24 @@ def test_what_cannot_be_is_refused(monkeypatch):
         bag_distances(bags)
 
 
-def test_the_discrepancy_is_the_length_of_a_difference_of_means():
-    bags = some_bags()
+def test_linear_mmd_is_the_distance_of_bag_means():
+    bags = random_bags()
     means = np.array([bag.mean(axis=0) for bag in bags])
-    found = bag_distances(bags, metric="mmd", kernel="linear")
-    np.testing.assert_allclose(found, cdist(means, means), rtol=1e-6, atol=1e-7)
+    D = bag_distances(bags, metric="mmd", kernel="linear")
+    np.testing.assert_allclose(D, cdist(means, means), rtol=1e-6, atol=1e-7)
     K = set_kernel(bags)
     squares = K.diagonal()[:, None] + K.diagonal() - 2 * K
     np.testing.assert_allclose(bag_distances(bags, metric="mmd") ** 2, squares, atol=1e-14)
 
 
 def test_an_embedding_is_distances_to_training_bags():
-    bags, y = some_bags(30), np.arange(30) % 2
+    bags, y = random_bags(30), np.arange(30) % 2
     scaled = StandardScaler().fit(bags.instances)
     ranked = bags.with_instances(scaled.transform(bags.instances))
     vectors = DissimilarityEmbedding().fit(bags[:20]).transform(bags)
     assert vectors.shape == (30, 20) and not vectors[:20].diagonal().any()
-    found = DissimilarityEmbedding("ranked", metric_params={"rank": 2}).fit_transform(bags)
-    np.testing.assert_allclose(found, bag_distances(ranked, metric="ranked", rank=2), rtol=1e-12)
+    embedded = DissimilarityEmbedding("ranked", metric_params={"rank": 2}).fit_transform(bags)
+    np.testing.assert_allclose(embedded, bag_distances(ranked, metric="ranked", rank=2), rtol=1e-12)
     few = DissimilarityEmbedding(prototypes=7, random_state=0).fit(bags)
     assert list(few.get_feature_names_out()) == [f"bag{i}" for i in few.prototypes_]
     whole = DissimilarityEmbedding().fit_transform(bags)
@@ -213,8 +213,8 @@ def test_an_embedding_is_distances_to_training_bags():
 
 @pytest.mark.parametrize("metric", [*distances.METRICS, lambda A, B: A.mean() - 2.0 * B.mean()])
 @pytest.mark.parametrize("prototypes", [None, 4])
-def test_an_embedding_of_training_bags_is_that_of_the_same_bags_as_new_ones(metric, prototypes):
-    bags = some_bags()
+def test_embedding_of_training_bags_equals_that_of_new_bags(metric, prototypes):
+    bags = random_bags()
     model = DissimilarityEmbedding(metric, prototypes, random_state=0)
     vectors = model.fit_transform(bags)
     np.testing.assert_allclose(
@@ -225,15 +225,15 @@ def test_an_embedding_of_training_bags_is_that_of_the_same_bags_as_new_ones(metr
 @pytest.mark.parametrize(
     "model", [DissimilarityEmbedding(), CitationKNNClassifier(), BayesianKNNClassifier()]
 )
-def test_a_parameter_that_no_distance_has_is_named_by_fit(model):
-    bags, y = some_bags(), np.arange(9) % 2
+def test_unknown_metric_parameter_is_refused_by_fit(model):
+    bags, y = random_bags(), np.arange(9) % 2
     with pytest.raises(ValueError, match="metric_params contains the unknown parameter 'ranks'; expected"):
         model.set_params(metric_params={"ranks": 2}).fit(bags, y)
     with pytest.raises(ValueError, match="rank must be an integer >= 1; got 'two'"):
         bag_distances(bags, metric="ranked", rank="two")
 
 
-def test_distances_cost_not_much_more_than_those_of_all_instances():
+def test_distances_cost_little_more_than_those_of_all_instances():
     instances = np.random.default_rng(0).normal(size=(3000, 166))
     bags = Bags(instances, np.arange(0, 3001, 60))
     bag_distances(bags[:2])

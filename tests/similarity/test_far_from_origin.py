@@ -29,12 +29,12 @@ DATA = make_noisy_or_bags(30, size=(2, 5), n_features=3, random_state=0)
 def clouds(seed=0):
     """Return rows around several points that are far from each other and from the origin."""
     rng = np.random.default_rng(seed)
-    places = np.array([0.0, 1.7e9, 1.7e9 + 1e6, -1e12, 3e5])
-    return rng.normal(size=(40, 3)) + rng.choice(places, size=(40, 1))
+    centres = np.array([0.0, 1.7e9, 1.7e9 + 1e6, -1e12, 3e5])
+    return rng.normal(size=(40, 3)) + rng.choice(centres, size=(40, 1))
 
 
 @pytest.mark.parametrize("gamma", [1e-12, 0.3, 7.0])
-def test_the_gaussian_kernel_is_that_of_differences(gamma):
+def test_gaussian_kernel_is_computed_from_differences(gamma):
     X, Y = clouds(0), clouds(1)
     Y[:5] = X[:5]
     expected = np.exp(-gamma * cdist(X, Y, "sqeuclidean"))
@@ -45,7 +45,7 @@ def test_the_gaussian_kernel_is_that_of_differences(gamma):
     np.testing.assert_allclose(alone, kernel(X, Y), rtol=1e-9, atol=1e-300)
 
 
-def test_single_precision_is_enough_near_the_origin_and_not_trusted_far_away():
+def test_single_precision_is_used_only_near_the_origin():
     X = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
     far = X * 16 + np.float32(2**20)
     for Z, digits in ((X, 1e-5), (far, 1e-9)):
@@ -60,7 +60,7 @@ def test_the_gaussian_kernel_of_huge_values_is_finite(scale):
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
-def test_gamma_scale_is_the_variance_wherever_rows_lie(make):
+def test_gamma_scale_is_the_variance_far_from_the_origin(make):
     X = np.random.default_rng(0).normal(size=(50, 3)) + 1.7e9
     assert resolve_gamma("scale", make(X)) == pytest.approx(1 / (3 * X.var()), rel=1e-6)
     with pytest.raises(ValueError, match='gamma="scale" needs the variance of the instances, which over'):
@@ -85,7 +85,7 @@ MODELS = [
 
 @pytest.mark.parametrize("shift", [1e6, 2.0**31, 2.0**33])
 @pytest.mark.parametrize("model", MODELS, ids=str)
-def test_a_machine_with_a_gaussian_or_linear_kernel_does_not_see_a_shift(model, shift):
+def test_svm_with_gaussian_or_linear_kernel_ignores_a_shift(model, shift):
     X = np.round(DATA.bags.instances * 64) / 64  # sums with these shifts are exact
     near, far = (DATA.bags.with_instances(X + s) for s in (0.0, shift))
     scores = model.fit(near, DATA.y).decision_function(near)
@@ -96,7 +96,7 @@ def test_a_machine_with_a_gaussian_or_linear_kernel_does_not_see_a_shift(model, 
     np.testing.assert_allclose(alone, together, rtol=1e-8, atol=1e-8)
 
 
-def test_the_order_of_instances_does_not_matter_beside_an_outlier():
+def test_instance_order_does_not_matter_with_an_outlier():
     X = DATA.bags.instances.copy()
     X[0, 0] = -1e12
     bags = DATA.bags.with_instances(X)
@@ -107,7 +107,7 @@ def test_the_order_of_instances_does_not_matter_beside_an_outlier():
     )
 
 
-def test_a_machine_that_rounding_keeps_from_a_polynomial_kernel_says_so():
+def test_polynomial_kernel_that_rounding_ruins_is_reported():
     far = DATA.bags.with_instances(DATA.bags.instances + 1e7)
     for make in (MISVC, InstanceMISVC, MissSVC):
         with pytest.warns(ConvergenceWarning, match="scale the features"):
@@ -116,10 +116,10 @@ def test_a_machine_that_rounding_keeps_from_a_polynomial_kernel_says_so():
 
 
 @pytest.mark.parametrize("degree", [1, 2, 3])
-def test_a_polynomial_is_counted_from_a_place_amid_the_rows(degree):
+def test_polynomial_kernel_is_shifted_to_a_central_point(degree):
     X, Y = (np.random.default_rng(seed).normal(size=(4, 2)) + 2.0**30 for seed in (0, 1))
     origin = far_origin(Y)
-    found = RisingPolynomial("poly", 0.25, degree, 1.0, origin=origin)(X, Y)
+    kernel = RisingPolynomial("poly", 0.25, degree, 1.0, origin=origin)(X, Y)
 
     def polynomial(x, z):  # without rounding
         return (
@@ -127,14 +127,14 @@ def test_a_polynomial_is_counted_from_a_place_amid_the_rows(degree):
         ) ** degree
 
     exact = [[float(polynomial(x, z) - polynomial(origin, z)) for z in Y] for x in X]
-    np.testing.assert_allclose(found, exact, rtol=1e-13)
+    np.testing.assert_allclose(kernel, exact, rtol=1e-13)
     assert far_origin(X - 2.0**30) is None and far_origin(sp.csr_array(X)) is None
 
 
 @pytest.mark.parametrize("shift", [2.0**23, 2.0**27, 2.0**31])
 @pytest.mark.parametrize("loss", ["double_hinge", "squared", "logistic"])
 @pytest.mark.parametrize("kernel", ["set", "mean", "minimax"])
-def test_a_bag_of_a_polynomial_kernel_scores_the_same_alone_and_in_company(kernel, loss, shift):
+def test_polynomial_kernel_scores_a_bag_the_same_alone_and_with_others(kernel, loss, shift):
     far = DATA.bags.with_instances(np.round(DATA.bags.instances * 64) / 64 + shift)
     model = PUSetKernelClassifier(kernel, loss=loss, scale=None, class_prior=0.5).fit(far, DATA.y)
     assert model.converged_
@@ -166,7 +166,7 @@ def test_the_squared_loss_far_away_is_least_squares():
 
 
 @pytest.mark.parametrize("make", [DSDDClassifier, LSDDClassifier])
-def test_bags_of_single_precision_score_the_same_alone_and_in_company(make):
+def test_single_precision_bags_score_the_same_alone_and_with_others(make):
     model = make(scale=None, random_state=0)
     X = (np.round(DATA.bags.instances * 8) * 8 + 1e8).astype(np.float32)
     bags = DATA.bags.with_instances(X)

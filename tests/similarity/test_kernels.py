@@ -31,7 +31,7 @@ PARAMETERS = {
 
 @pytest.mark.parametrize("name", PARAMETERS)
 @pytest.mark.parametrize("as_sparse", [False, True])
-def test_kernels_of_instances_are_those_of_scikit_learn(bags, name, as_sparse, block_bytes):
+def test_instance_kernels_equal_those_of_scikit_learn(bags, name, as_sparse, block_bytes):
     X = sp.csr_matrix(bags.instances) if as_sparse else bags.instances
     expected = pairwise_kernels(bags.instances, metric=name, **PARAMETERS[name])
     kernel = InstanceKernel(name, **PARAMETERS[name])
@@ -43,12 +43,12 @@ def test_kernels_of_instances_are_those_of_scikit_learn(bags, name, as_sparse, b
     assert (filled == filled.T).all() and not filled[30:].any()
 
 
-def test_an_rbf_is_at_most_one_even_where_rounding_makes_distances_negative():
+def test_rbf_kernel_is_at_most_one_despite_negative_rounded_distances():
     X = 1e3 + np.random.default_rng(0).normal(size=(50, 7))
     assert InstanceKernel("rbf", 5.0)(X, X.copy()).max() <= 1.0
 
 
-def test_a_callable_kernel_is_asked_for_pairs_and_checked(bags):
+def test_callable_kernel_is_called_with_pairs_and_validated(bags):
     kernel = InstanceKernel(lambda X, Y: X @ Y.T)
     np.testing.assert_allclose(kernel.diagonal(bags.instances), (bags.instances**2).sum(axis=1))
     with pytest.raises(ValueError, match="must return finite"):
@@ -65,15 +65,15 @@ def sums(bags, other, name):
 def test_set_kernels_are_sums_over_all_pairs(bags, name, block_bytes):
     new = Bags(np.random.default_rng(1).normal(size=(9, 4)), [0, 4, 5, 9])
     plain = {"kernel": name, **PARAMETERS[name]}
-    for rows, columns, given in ((bags, bags, None), (new, bags, bags)):
+    for rows, columns, other in ((bags, bags, None), (new, bags, bags)):
         raw = sums(rows, columns, name)
-        found = set_kernel(rows, given, normalize=None, **plain)
-        np.testing.assert_allclose(found, raw, rtol=1e-10, atol=1e-10)
+        K = set_kernel(rows, other, normalize=None, **plain)
+        np.testing.assert_allclose(K, raw, rtol=1e-10, atol=1e-10)
         sizes = rows.sizes[:, None] * columns.sizes
-        np.testing.assert_allclose(set_kernel(rows, given, **plain), raw / sizes, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(set_kernel(rows, other, **plain), raw / sizes, rtol=1e-10, atol=1e-10)
         lengths = [np.sqrt(sums(b, b, name).diagonal()) for b in (rows, columns)]
         np.testing.assert_allclose(
-            set_kernel(rows, given, normalize="feature", **plain),
+            set_kernel(rows, other, normalize="feature", **plain),
             raw / np.outer(*lengths),
             rtol=1e-10,
             atol=1e-10,
@@ -83,14 +83,14 @@ def test_set_kernels_are_sums_over_all_pairs(bags, name, block_bytes):
     assert np.linalg.eigvalsh(square).min() > -1e-10
 
 
-def test_sparse_bags_give_what_dense_ones_give(bags):
+def test_sparse_and_dense_bags_have_equal_kernels(bags):
     sparse = bags.with_instances(sp.csr_matrix(bags.instances))
     for function in (set_kernel, minimax_kernel, statistic_kernel):
         np.testing.assert_allclose(function(sparse), function(bags), atol=1e-12)
     # Sums over bags and means of bags are products with a membership matrix, and must be dense.
     for function, options in ((set_kernel, {}), (statistic_kernel, {"statistic": "mean"})):
-        found = function(sparse, kernel="linear", **options)
-        np.testing.assert_allclose(found, function(bags, kernel="linear", **options), atol=1e-12)
+        K = function(sparse, kernel="linear", **options)
+        np.testing.assert_allclose(K, function(bags, kernel="linear", **options), atol=1e-12)
 
 
 def test_the_minimax_kernel_is_the_polynomial_of_minima_and_maxima(bags, block_bytes):
@@ -105,14 +105,14 @@ def test_the_minimax_kernel_is_the_polynomial_of_minima_and_maxima(bags, block_b
     np.testing.assert_allclose(statistic_kernel(bags, statistic=fitted, kernel="linear"), means @ means.T)
 
 
-def test_small_integers_do_not_wrap():
+def test_small_integers_do_not_overflow():
     wide = [[[300.0], [200.0]], [[250.0]]]
     narrow = [np.array(bag, dtype=np.int16) for bag in wide]
     np.testing.assert_array_equal(minimax_kernel(narrow, degree=2), minimax_kernel(wide, degree=2))
     np.testing.assert_array_equal(set_kernel(narrow, kernel="linear"), set_kernel(wide, kernel="linear"))
 
 
-def test_gamma_scale_is_that_of_scikit_learn_and_weights_are_repetitions(bags):
+def test_gamma_scale_equals_that_of_scikit_learn_with_repeated_rows(bags):
     X = bags.instances
     assert resolve_gamma("scale", X) == pytest.approx(SVC().fit(X, np.arange(30) % 2)._gamma)
     assert resolve_gamma("auto", X) == 0.25
@@ -131,12 +131,12 @@ def test_a_bag_larger_than_a_block_is_compared_in_parts(bags, large_from):
         seen.append(X.shape[0] * Z.shape[0])
         return InstanceKernel("poly", **PARAMETERS["poly"])(X, Z)
 
-    found = set_kernel(bags, kernel=kernel, normalize=None)
-    np.testing.assert_allclose(found, expected["poly"], rtol=1e-10)
+    K = set_kernel(bags, kernel=kernel, normalize=None)
+    np.testing.assert_allclose(K, expected["poly"], rtol=1e-10)
     assert max(seen) <= 12, "a block must have at most twelve pairs, even of the largest bag"
 
 
-def test_bags_of_other_features_are_refused(bags):
+def test_bags_with_other_features_are_refused(bags):
     with pytest.raises(ValueError, match="bags has 4 features but other has 3; both must have the same"):
         set_kernel(bags, bags.with_instances(bags.instances[:, :3]))
 
@@ -168,7 +168,7 @@ def test_the_instances_of_large_bags_are_not_copied(kind):
     assert above <= 0.6 * size
 
 
-def test_a_matrix_that_does_not_fit_is_refused_before_it_is_made(bags, monkeypatch):
+def test_too_large_matrix_is_refused_before_allocation(bags, monkeypatch):
     with pytest.raises(
         MemoryError, match=r"120,000 x 120,000 instances needs 115.2 GB.*Nystroem.*cache_size.*SetK"
     ):
@@ -203,7 +203,7 @@ def test_what_cannot_be_is_refused(bags, call, message):
         call(bags)
 
 
-def test_a_bag_of_length_zero_has_kernels_of_zero(bags):
+def test_bag_of_zero_norm_has_kernel_zero(bags):
     X = np.array(bags.instances)
     X[1:4] = 0.0
     K = set_kernel(bags.with_instances(X), kernel="linear", normalize="feature")
@@ -213,9 +213,9 @@ def test_a_bag_of_length_zero_has_kernels_of_zero(bags):
     np.testing.assert_allclose(other, K, atol=1e-15)
 
 
-def test_numbers_of_python_are_read(bags):
+def test_object_arrays_of_python_floats_are_accepted(bags):
     objects = bags.with_instances(bags.instances.astype(object))
-    for how in ({"kernel": "linear"}, {"kernel": "rbf"}):
-        np.testing.assert_array_equal(set_kernel(objects, **how), set_kernel(bags, **how))
+    for options in ({"kernel": "linear"}, {"kernel": "rbf"}):
+        np.testing.assert_array_equal(set_kernel(objects, **options), set_kernel(bags, **options))
     expected = statistic_kernel(bags, statistic="mean")
     np.testing.assert_array_equal(statistic_kernel(objects, statistic="mean"), expected)

@@ -40,8 +40,8 @@ def block_bytes(request, large_from):
 
 
 def weighted_sums(rows, w, columns, v, **kernel):
-    how = {name: value for name, value in kernel.items() if name != "kernel"}
-    K = pairwise_kernels(rows.instances, columns.instances, metric=kernel["kernel"], **how)
+    options = {name: value for name, value in kernel.items() if name != "kernel"}
+    K = pairwise_kernels(rows.instances, columns.instances, metric=kernel["kernel"], **options)
     left, right = (np.eye(len(b))[b.bag_index] for b in (rows, columns))
     return left.T @ (w[:, None] * K * v) @ right
 
@@ -56,22 +56,22 @@ def test_weights_multiply_the_kernel_of_instances(kernel, bags, new, block_bytes
     np.testing.assert_allclose(set_kernel(bags, normalize=None, weights=w, **kernel), raw, rtol=1e-9)
     total = np.bincount(bags.bag_index, w)
     np.testing.assert_allclose(set_kernel(bags, weights=w, **kernel), raw / np.outer(total, total), rtol=1e-9)
-    found = set_kernel(bags, normalize="feature", weights=w, **kernel)
-    np.testing.assert_allclose(found.diagonal(), 1.0)
-    np.testing.assert_allclose(found, raw / np.sqrt(np.outer(raw.diagonal(), raw.diagonal())), rtol=1e-9)
+    K = set_kernel(bags, normalize="feature", weights=w, **kernel)
+    np.testing.assert_allclose(K.diagonal(), 1.0)
+    np.testing.assert_allclose(K, raw / np.sqrt(np.outer(raw.diagonal(), raw.diagonal())), rtol=1e-9)
     of_both = set_kernel(new, bags, normalize=None, weights=v, other_weights=w, **kernel)
     np.testing.assert_allclose(of_both, weighted_sums(new, v, bags, w, **kernel), rtol=1e-9)
     of_one = set_kernel(new, bags, normalize=None, other_weights=w, **kernel)
     np.testing.assert_allclose(of_one, weighted_sums(new, np.ones(9), bags, w, **kernel), rtol=1e-9)
 
 
-def test_a_weight_is_a_repetition(bags):
+def test_integer_weight_equals_repeated_instances(bags):
     count = np.random.default_rng(0).integers(1, 4, size=30)
     rows = np.repeat(np.arange(30), count)
     repeated = Bags.from_groups(bags.instances[rows], bags.bag_index[rows])
     for normalize in ("average", "feature", None):
-        found = set_kernel(bags, weights=count, normalize=normalize, **RBF)
-        np.testing.assert_allclose(found, set_kernel(repeated, normalize=normalize, **RBF), rtol=1e-10)
+        K = set_kernel(bags, weights=count, normalize=normalize, **RBF)
+        np.testing.assert_allclose(K, set_kernel(repeated, normalize=normalize, **RBF), rtol=1e-10)
 
 
 def graph_weights_by_hand(bag, gamma):
@@ -83,7 +83,7 @@ def graph_weights_by_hand(bag, gamma):
     return np.array([1 / (1 + sum(D[i, j] < mean - 1e-9 for j in range(n) if j != i)) for i in range(n)])
 
 
-def test_graph_weights_count_the_instances_that_are_close(bags, new, block_bytes):
+def test_graph_weights_count_close_instances(bags, new, block_bytes):
     w, v = (np.concatenate([graph_weights_by_hand(bag, 0.4) for bag in b]) for b in (bags, new))
     assert len(np.unique(w)) > 3
     np.testing.assert_allclose(
@@ -98,21 +98,26 @@ def test_graph_weights_count_the_instances_that_are_close(bags, new, block_bytes
 
 def test_a_clique_counts_once():
     near = np.array([[0.0], [1e-3], [2e-3], [3e-3], [10.0]])
-    clique, pair, one = Bags(near, [0, 5]), Bags(near[[0, 4]], [0, 2]), Bags(near[:1], [0, 1])
-    np.testing.assert_allclose(set_kernel(pair, one, **RBF), 0.5)
-    np.testing.assert_allclose(set_kernel(clique, one, **RBF), 0.8, rtol=1e-5)
-    np.testing.assert_allclose(set_kernel(clique, one, weights="graph", **RBF), 0.5, rtol=1e-5)
+    clique, pair, single = Bags(near, [0, 5]), Bags(near[[0, 4]], [0, 2]), Bags(near[:1], [0, 1])
+    np.testing.assert_allclose(set_kernel(pair, single, **RBF), 0.5)
+    np.testing.assert_allclose(set_kernel(clique, single, **RBF), 0.8, rtol=1e-5)
+    np.testing.assert_allclose(set_kernel(clique, single, weights="graph", **RBF), 0.5, rtol=1e-5)
 
 
-def test_sparse_bags_and_bags_in_files_are_dense_ones(bags, tmp_path, large_from):
+def test_sparse_bags_and_bags_in_files_equal_dense_bags(bags, tmp_path, large_from):
     sparse = bags.with_instances(sp.csr_array(bags.instances))
     scan = scan_bags(save_parquet(tmp_path / "a.parquet", bags, np.arange(6) % 2))
     large_from(0)
     w = np.linspace(0.5, 1.5, 30)
-    for how in ({"weights": "graph"}, {"weights": w}, {"level2": "rbf"}, {"kernel": "linear", "weights": w}):
-        how = {**RBF, **how}
+    for extra in (
+        {"weights": "graph"},
+        {"weights": w},
+        {"level2": "rbf"},
+        {"kernel": "linear", "weights": w},
+    ):
+        options = {**RBF, **extra}
         for other in (sparse, scan):
-            np.testing.assert_allclose(set_kernel(other, **how), set_kernel(bags, **how), rtol=1e-9)
+            np.testing.assert_allclose(set_kernel(other, **options), set_kernel(bags, **options), rtol=1e-9)
 
 
 @pytest.mark.parametrize("normalize", ["average", "feature", None])
@@ -121,24 +126,24 @@ def test_the_second_level_is_a_gaussian_of_distances(normalize, bags, new):
     K = set_kernel(both, normalize=normalize, **RBF)
     D = K.diagonal()[:, None] + K.diagonal() - 2 * K
     expected = np.exp(-D / 0.9**2)
-    found = set_kernel(bags, normalize=normalize, level2="rbf", width=0.9, **RBF)
-    np.testing.assert_allclose(found, expected[:6, :6], rtol=1e-9)
-    found = set_kernel(new, bags, normalize=normalize, level2="rbf", width=0.9, **RBF)
-    np.testing.assert_allclose(found, expected[6:, :6], rtol=1e-9)
+    kernel = set_kernel(bags, normalize=normalize, level2="rbf", width=0.9, **RBF)
+    np.testing.assert_allclose(kernel, expected[:6, :6], rtol=1e-9)
+    kernel = set_kernel(new, bags, normalize=normalize, level2="rbf", width=0.9, **RBF)
+    np.testing.assert_allclose(kernel, expected[6:, :6], rtol=1e-9)
     # By default, the width is the median of the training bags, used as rows or as columns.
     distances = np.sort(D[:6, :6][np.triu_indices(6, 1)])
     width = np.sqrt(distances[(len(distances) - 1) // 2])
-    for rows, columns, place in ((bags, None, slice(6)), (new, bags, slice(6, 9))):
-        found = set_kernel(rows, columns, normalize=normalize, level2="rbf", **RBF)
-        np.testing.assert_allclose(found, np.exp(-D[place, :6] / width**2), rtol=1e-9)
+    for rows, columns, part in ((bags, None, slice(6)), (new, bags, slice(6, 9))):
+        kernel = set_kernel(rows, columns, normalize=normalize, level2="rbf", **RBF)
+        np.testing.assert_allclose(kernel, np.exp(-D[part, :6] / width**2), rtol=1e-9)
     assert np.linalg.eigvalsh(set_kernel(bags, level2="rbf", **RBF)).min() > -1e-12
 
 
 def test_distances_of_the_second_level_are_mean_discrepancies(bags):
     """With the linear kernel, these are the distances between the means of bags."""
     means = np.array([bag.mean(axis=0) for bag in bags])
-    found = set_kernel(bags, kernel="linear", level2="rbf", width=2.0)
-    np.testing.assert_allclose(found, rbf_kernel(means, gamma=0.25), rtol=1e-9)
+    K = set_kernel(bags, kernel="linear", level2="rbf", width=2.0)
+    np.testing.assert_allclose(K, rbf_kernel(means, gamma=0.25), rtol=1e-9)
 
 
 def test_gamma_median_is_one_by_the_median_squared_distance(bags):
@@ -172,20 +177,20 @@ def test_a_mean_kernel_is_the_mean_at_median_widths(bags, new):
 
 
 @pytest.mark.parametrize(
-    ("kernels", "words"),
+    ("kernels", "message"),
     [
         ([], "at least one"),
         ("set", "must be a list"),
         (["set", "sets"], "kernels contains 'sets'; expected 'set', 'graph'"),
     ],
 )
-def test_other_kernels_are_refused(kernels, words):
-    with pytest.raises(ValueError, match=words):
+def test_other_kernels_are_refused(kernels, message):
+    with pytest.raises(ValueError, match=message):
         mean_kernel(kernels)
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "message"),
     [
         ({"weights": np.ones(7)}, r"weights has shape \(7,\), but there are 30 instances"),
         ({"weights": -np.ones(30)}, "weights must contain only finite values >= 0"),
@@ -193,8 +198,8 @@ def test_other_kernels_are_refused(kernels, words):
         ({"level2": "poly"}, "level2 must be 'rbf' or None; got 'poly'"),
     ],
 )
-def test_bad_options_are_refused(options, words, bags):
-    with pytest.raises(ValueError, match=words):
+def test_bad_options_are_refused(options, message, bags):
+    with pytest.raises(ValueError, match=message):
         set_kernel(bags, **options)
 
 
@@ -213,15 +218,15 @@ def data():
     ],
     ids=str,
 )
-def test_machines_predict_with_the_widths_of_their_training_bags(options, data, tmp_path):
+def test_svms_predict_with_the_widths_of_their_training_bags(options, data, tmp_path):
     train, test = data.bags[:40], data.bags[40:]
     model = SetKernelSVC(gamma="median", scale=None, **options).fit(train, data.y[:40])
     if "bag_kernel" in options:
         kernel = options["bag_kernel"].fitted(train)
         K, new = kernel(train), kernel(test, train)
     else:
-        how = {"gamma": resolve_gamma("median", train.instances), **options}
-        K, new = set_kernel(train, **how), set_kernel(test, train, **how)
+        params = {"gamma": resolve_gamma("median", train.instances), **options}
+        K, new = set_kernel(train, **params), set_kernel(test, train, **params)
     machine = SVC(C=10.0, kernel="precomputed", tol=1e-8).fit(K, data.y[:40])
     np.testing.assert_allclose(model.decision_function(test), machine.decision_function(new), atol=1e-3)
     assert not hasattr(model, "decision_function_instances")
@@ -230,7 +235,7 @@ def test_machines_predict_with_the_widths_of_their_training_bags(options, data, 
     assert model.score(test, data.y[40:]) > 0.7
 
 
-def test_weights_of_bags_count_for_the_width_of_the_second_level(data):
+def test_bag_weights_affect_the_width_of_the_second_level(data):
     weight = np.arange(60) % 3
     copies = np.repeat(np.arange(60), weight)
     model = SetKernelSVC(level2="rbf")

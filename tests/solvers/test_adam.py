@@ -20,7 +20,7 @@ def run(ask=bowl, start=(0.0, 0.0, 0.0), max_iter=50, patience=10**6, learning_r
     return adam(ask, np.array(start), settings, learning_rate=learning_rate, patience=patience)
 
 
-def test_steps_are_those_of_torch():
+def test_steps_equal_those_of_torch():
     torch = pytest.importorskip("torch", reason="needs torch's Adam")
     theirs = torch.zeros(3, dtype=torch.float64, requires_grad=True)
     optimizer = torch.optim.Adam([theirs], lr=0.1)
@@ -38,18 +38,18 @@ def test_steps_are_those_of_torch():
         optimizer.step()
 
 
-def test_the_first_step_has_the_length_of_the_learning_rate_in_every_coordinate():
+def test_first_step_equals_the_learning_rate_in_every_coordinate():
     result = run(max_iter=1, learning_rate=0.25)
     np.testing.assert_allclose(result.x, 0.25, rtol=1e-6)
 
 
-def test_it_ends_near_the_least_value():
+def test_adam_converges_near_the_minimum():
     result = run(max_iter=2000)
     np.testing.assert_allclose(result.x, 1.0, atol=1e-3)
     assert result.status is Status.CONVERGED and result.n_iter == len(result.history) - 1 == 2000
 
 
-def test_it_keeps_the_point_at_which_the_watched_number_is_least_and_stops_when_patience_is_over():
+def test_best_monitored_point_is_returned_when_patience_runs_out():
     points = []
 
     def ask(x):
@@ -64,12 +64,12 @@ def test_it_keeps_the_point_at_which_the_watched_number_is_least_and_stops_when_
     assert result.watched == tuple(abs(n - 7.0) for n in range(13))
 
 
-def test_of_equal_numbers_the_first_is_kept():
+def test_first_of_equal_monitored_values_is_kept():
     result = run(lambda x: (*bowl(x)[:1], 1.0, bowl(x)[2]), patience=3)
     assert result.best == 0 and result.n_iter == 3
 
 
-def test_what_is_not_finite_ends_it_with_the_best_so_far():
+def test_value_that_is_not_finite_ends_the_run_with_the_best_point():
     calls = []
 
     def ask(x):
@@ -83,6 +83,6 @@ def test_what_is_not_finite_ends_it_with_the_best_so_far():
 
 
 def test_every_epoch_is_reported_with_its_value():
-    heard = []
-    result = run(max_iter=5, on_iteration=lambda number, value: heard.append((number, value)))
-    assert heard == list(enumerate(result.history))
+    reported = []
+    result = run(max_iter=5, on_iteration=lambda iteration, value: reported.append((iteration, value)))
+    assert reported == list(enumerate(result.history))

@@ -34,32 +34,32 @@ class TwoWells:
         return self.at(self.wells[piece][0] + (self.error if len(self.gaps) > 1 else 0.0))
 
 
-def test_it_ends_in_the_well_it_starts_from():
+def test_run_converges_to_the_local_optimum_of_the_start():
     for start, end in ((0.5, 1.0), (-3.0, -2.0)):
         problem = TwoWells()
         point = problem.at(start)
-        found = minimize_cccp(problem, problem.linearize(point), point, Control(1e-6, 10))
-        assert found.converged and found.x.x == end
-        assert found.history[0] == point.value and found.value == found.history[-1]
-        assert list(found.history) == sorted(found.history, reverse=True)
+        result = minimize_cccp(problem, problem.linearize(point), point, Control(1e-6, 10))
+        assert result.converged and result.x.x == end
+        assert result.history[0] == point.value and result.value == result.history[-1]
+        assert list(result.history) == sorted(result.history, reverse=True)
 
 
-def test_only_the_first_step_is_rough_and_the_end_is_never_decided_on_it():
+def test_only_the_first_step_is_rough_and_never_ends_the_run():
     problem = TwoWells()
     point = problem.at(0.5)
     minimize_cccp(problem, 0, point, Control(1e-6, 10))
     assert problem.gaps == [1e-2, 1e-6]
 
 
-def test_a_step_that_would_let_the_objective_rise_is_not_taken():
+def test_step_that_increases_the_objective_is_rejected():
     problem = TwoWells(error=0.05)
-    found = minimize_cccp(problem, 0, problem.at(0.5), Control(1e-6, 10))
-    assert found.status is Status.STALLED  # the convex problem was not solved
-    assert found.x.x == 1.0
-    assert len(found.history) == 2
+    result = minimize_cccp(problem, 0, problem.at(0.5), Control(1e-6, 10))
+    assert result.status is Status.STALLED  # the convex problem was not solved
+    assert result.x.x == 1.0
+    assert len(result.history) == 2
 
 
-def test_the_limit_is_a_status():
+def test_iteration_limit_is_reported_as_status():
     problem = TwoWells()
     assert minimize_cccp(problem, 0, problem.at(0.5), Control(1e-6, 1)).status is Status.MAX_ITER
 
@@ -69,13 +69,13 @@ def test_a_run_that_is_stopped_keeps_the_best_point_so_far(n_steps):
     problem, stop = TwoWells(), threading.Event()
     if n_steps == 0:
         stop.set()
-    control = Control(1e-6, 9, lambda number, value: stop.set(), stop)
+    control = Control(1e-6, 9, lambda iteration, value: stop.set(), stop)
     result = minimize_cccp(problem, 0, problem.at(0.5), control)
     assert result.status is Status.INTERRUPTED and result.n_iter == n_steps
     assert result.value == pytest.approx(1 / 20 if n_steps else problem.at(0.5).value)
 
 
-def test_a_step_that_was_stopped_on_its_way_is_taken_if_it_helps():
+def test_interrupted_step_is_taken_if_it_decreases_the_objective():
     stop = threading.Event()
 
     class Stopped(TwoWells):

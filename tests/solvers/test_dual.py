@@ -53,42 +53,42 @@ def value(problem, u):
 @pytest.mark.parametrize("seed", range(12))
 def test_random_problems_reach_the_value_of_a_generic_solver(seed):
     problem = random_problem(seed, n_points=25 if seed % 2 else 40)
-    found = solve_dual(**problem, control=Control(1e-9, STEPS))
-    assert found.status is Status.CONVERGED
+    result = solve_dual(**problem, control=Control(1e-9, STEPS))
+    assert result.status is Status.CONVERGED
     Q = problem["kernel"][np.ix_(problem["points"], problem["points"])]
     best = oracle(Q, problem["q"], problem["lower"], problem["upper"], problem["total"])
-    scale = abs(value(problem, found.x)) + abs(problem["q"] @ found.x)
-    assert found.value == pytest.approx(value(problem, found.x), rel=1e-10, abs=1e-10 * scale)
-    assert found.value == pytest.approx(best, rel=1e-6, abs=1e-7 * scale)
-    assert found.x.sum() == pytest.approx(problem["total"], abs=1e-9)
-    assert (found.x >= problem["lower"]).all() and (found.x <= problem["upper"]).all()
+    scale = abs(value(problem, result.x)) + abs(problem["q"] @ result.x)
+    assert result.value == pytest.approx(value(problem, result.x), rel=1e-10, abs=1e-10 * scale)
+    assert result.value == pytest.approx(best, rel=1e-6, abs=1e-7 * scale)
+    assert result.x.sum() == pytest.approx(problem["total"], abs=1e-9)
+    assert (result.x >= problem["lower"]).all() and (result.x <= problem["upper"]).all()
 
 
 def test_the_gap_bounds_the_distance_to_the_optimum_at_every_accuracy():
     problem = random_problem(3, n=60)
     best = solve_dual(**problem, control=Control(1e-12, STEPS)).value
     for tol in (1e-1, 1e-2, 1e-3, 1e-5):
-        found = solve_dual(**problem, control=Control(tol, STEPS))
-        assert best - 1e-9 <= found.value <= best + found.gap + 1e-9
-        assert (np.diff(found.history) <= 1e-10).all()
+        result = solve_dual(**problem, control=Control(tol, STEPS))
+        assert best - 1e-9 <= result.value <= best + result.gap + 1e-9
+        assert (np.diff(result.history) <= 1e-10).all()
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_multiplier_and_product_satisfy_the_optimality_conditions(seed):
     problem = random_problem(seed)
-    found = solve_dual(**problem, control=Control(1e-12, STEPS))
-    gathered = np.bincount(problem["points"], weights=found.x, minlength=40)
-    np.testing.assert_allclose(found.product, problem["kernel"] @ gathered, atol=1e-8)
-    reduced = found.product[problem["points"]] + problem["q"] - found.multiplier
-    inside = (found.x > problem["lower"]) & (found.x < problem["upper"])
+    result = solve_dual(**problem, control=Control(1e-12, STEPS))
+    gathered = np.bincount(problem["points"], weights=result.x, minlength=40)
+    np.testing.assert_allclose(result.product, problem["kernel"] @ gathered, atol=1e-8)
+    reduced = result.product[problem["points"]] + problem["q"] - result.multiplier
+    inside = (result.x > problem["lower"]) & (result.x < problem["upper"])
     assert inside.any()
     np.testing.assert_allclose(reduced[inside], 0.0, atol=1e-5)
-    assert (reduced[found.x == problem["lower"]] > -1e-5).all()
-    assert (reduced[found.x == problem["upper"]] < 1e-5).all()
+    assert (reduced[result.x == problem["lower"]] > -1e-5).all()
+    assert (reduced[result.x == problem["upper"]] < 1e-5).all()
 
 
 @pytest.mark.parametrize("max_rows", [2, 7, 40])
-def test_rows_on_demand_give_what_the_whole_matrix_gives(max_rows):
+def test_rows_on_demand_equal_those_of_the_full_matrix(max_rows):
     problem = random_problem(5)
     K = problem["kernel"]
     asked = []
@@ -98,8 +98,8 @@ def test_rows_on_demand_give_what_the_whole_matrix_gives(max_rows):
         return K[points]
 
     cache = RowCache(compute, K.diagonal(), max_bytes=8 * 40 * max_rows)
-    found = solve_dual(**{**problem, "kernel": cache}, control=Control(1e-9, STEPS))
-    assert found.value == pytest.approx(solve_dual(**problem, control=Control(1e-9, STEPS)).value, rel=1e-7)
+    result = solve_dual(**{**problem, "kernel": cache}, control=Control(1e-9, STEPS))
+    assert result.value == pytest.approx(solve_dual(**problem, control=Control(1e-9, STEPS)).value, rel=1e-7)
     assert cache.kept.shape == (max_rows, 40)
     assert max(asked) <= max_rows
     if max_rows == 40:
@@ -134,21 +134,21 @@ def svm(n, seed=0, C=10.0):
     return rbf_kernel(X, gamma=0.1), y, bound, limits
 
 
-def test_a_weighted_machine_is_that_of_libsvm():
+def test_weighted_svm_equals_that_of_libsvm():
     K, y, bound, limits = svm(300)
-    found = solve_dual(K, -y, **limits, control=Control(1e-10, STEPS))
+    result = solve_dual(K, -y, **limits, control=Control(1e-10, STEPS))
     theirs = SVC(C=1.0, kernel="precomputed", tol=1e-8).fit(K, y, sample_weight=bound)
-    np.testing.assert_allclose(found.product - found.multiplier, theirs.decision_function(K), atol=1e-5)
+    np.testing.assert_allclose(result.product - result.multiplier, theirs.decision_function(K), atol=1e-5)
 
 
-def test_a_large_problem_is_cut_into_working_sets_and_reaches_the_gap(monkeypatch):
+def test_large_problem_is_split_into_working_sets_and_reaches_the_gap(monkeypatch):
     monkeypatch.setattr("bagwise.solvers.dual._SMALL", 50)
     K, y, _, limits = svm(400)
-    found = solve_dual(K, -y, **limits, control=Control(1e-8, STEPS))
+    result = solve_dual(K, -y, **limits, control=Control(1e-8, STEPS))
     whole = solve_dual(DenseRows(K), -y, **limits, control=Control(1e-12, STEPS))
-    assert found.converged
-    assert whole.value <= found.value + 1e-9
-    assert found.value == pytest.approx(whole.value, rel=1e-7)
+    assert result.converged
+    assert whole.value <= result.value + 1e-9
+    assert result.value == pytest.approx(whole.value, rel=1e-7)
 
 
 def test_a_warm_start_saves_steps_and_its_sum_is_repaired():
@@ -165,36 +165,36 @@ def test_a_warm_start_saves_steps_and_its_sum_is_repaired():
     np.testing.assert_allclose(unsaid.x, warm.x, atol=1e-6)
 
 
-def test_the_positive_unlabelled_form_with_a_total_and_two_variables_a_point():
+def test_positive_unlabelled_problem_with_total_and_two_variables_per_point():
     """PU-SKC: u, v in [0, 1/(2N)], sum(u + v) = pi, cost v - u, on one Gram matrix."""
     rng = np.random.default_rng(0)
     K = rbf_kernel(rng.normal(size=(20, 3)))
     q = np.repeat([-1.0, 1.0], 20) + np.tile(-K.mean(axis=1), 2)
     bounds = {"lower": np.zeros(40), "upper": np.full(40, 1 / 40)}
-    found = solve_dual(
+    result = solve_dual(
         K, q, **bounds, total=0.3, points=np.tile(np.arange(20), 2), control=Control(1e-9, STEPS)
     )
     best = oracle(np.tile(K, (2, 2)), q, bounds["lower"], bounds["upper"], 0.3)
-    assert found.value == pytest.approx(best, abs=1e-8)
-    u, v = found.x[:20], found.x[20:]
+    assert result.value == pytest.approx(best, abs=1e-8)
+    u, v = result.x[:20], result.x[20:]
     assert (v[u < 1 / 40 - 1e-9] < 1e-9).all()
 
 
-def test_fixed_variables_and_boxes_without_room_are_fine():
+def test_fixed_variables_and_empty_boxes_are_accepted():
     K = np.eye(3)
-    found = solve_dual(
+    result = solve_dual(
         K, np.zeros(3), Control(1e-6, STEPS), lower=np.array([0.5, -1, -1]), upper=np.array([0.5, 1, 1])
     )
-    np.testing.assert_allclose(found.x, [0.5, -0.25, -0.25])
+    np.testing.assert_allclose(result.x, [0.5, -0.25, -0.25])
     stuck = solve_dual(K, np.ones(3), Control(1e-6, STEPS), lower=np.zeros(3), upper=np.zeros(3))
     assert stuck.converged and stuck.value == 0.0 and stuck.gap == 0.0
 
 
-def test_the_limit_of_steps_is_a_status():
+def test_step_limit_is_reported_as_status():
     K, y, _, limits = svm(200)
-    found = solve_dual(K, -y, **limits, control=Control(1e-12, 10))
-    assert found.status is Status.MAX_ITER and found.n_iter == 10
-    assert np.isfinite(found.gap)
+    result = solve_dual(K, -y, **limits, control=Control(1e-12, 10))
+    assert result.status is Status.MAX_ITER and result.n_iter == 10
+    assert np.isfinite(result.gap)
 
 
 @pytest.mark.parametrize("n_sets", [0, 1, 3])
@@ -223,27 +223,27 @@ def test_a_run_that_is_stopped_keeps_a_feasible_point(n_sets, monkeypatch):
         ({"total": 99.0}, "total=99.0 is infeasible"),
         ({"lower": np.array([2.0, 0, 0])}, "lower must be <= upper; it is greater at index 0"),
         ({"points": np.array([0, 1, 3])}, "points must contain, for each of the"),
-        ({"upper": np.ones(2)}, "must have one length"),
+        ({"upper": np.ones(2)}, "must be 1-D arrays of the same length"),
         ({"kernel": np.ones((3, 2))}, "kernel must be a square matrix"),
     ],
 )
-def test_what_does_not_fit_is_refused(change, message):
+def test_inconsistent_arguments_are_refused(change, message):
     problem = {"kernel": np.eye(3), "q": np.zeros(3), "lower": np.zeros(3), "upper": np.ones(3)}
     with pytest.raises(ValueError, match=message):
         solve_dual(control=Control(1e-6, STEPS), **{**problem, **change})
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_tolerance_beyond_rounding_ends_in_a_stall_and_not_in_a_loop(seed):
+def test_tolerance_below_rounding_stalls_instead_of_looping(seed):
     problem = random_problem(seed)
     reached = solve_dual(**problem, control=Control(1e-10, STEPS))
-    found = solve_dual(**problem, control=Control(1e-300, STEPS))
-    assert found.status in (Status.CONVERGED, Status.STALLED)
-    assert found.value <= reached.value + 1e-12 * abs(reached.value)
-    assert len(found.history) < 200
+    result = solve_dual(**problem, control=Control(1e-300, STEPS))
+    assert result.status in (Status.CONVERGED, Status.STALLED)
+    assert result.value <= reached.value + 1e-12 * abs(reached.value)
+    assert len(result.history) < 200
 
 
-def test_working_sets_of_a_step_each_do_not_outlast_the_limit(monkeypatch):
+def test_working_sets_of_single_steps_respect_the_limit(monkeypatch):
     import bagwise._core.compiled.dual as kernels
 
     problem = random_problem(0)
@@ -264,16 +264,16 @@ def one_step_at_a_time(pair_steps):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_rounding_does_not_say_what_the_multiplier_is_where_all_variables_are_at_bounds(seed):
+def test_multiplier_ignores_rounding_if_all_variables_are_at_bounds(seed):
     """The sums of bounds differ in the last digit, so that one variable stays inside its bounds."""
     rng = np.random.default_rng(seed)
     y = np.repeat([1.0, -1.0], [3, 7])
     K = rbf_kernel(rng.normal(size=(10, 2)))
     bound = 0.01 * np.where(y > 0, 1 / 3, 1 / 7)
-    found = solve_dual(
+    result = solve_dual(
         K, -y, Control(1e-9, STEPS), lower=np.minimum(y * bound, 0), upper=np.maximum(y * bound, 0)
     )
-    np.testing.assert_allclose(found.x, y * bound, rtol=1e-12)
-    gradient = found.product - y
-    assert found.multiplier == pytest.approx((gradient[y > 0].max() + gradient[y < 0].min()) / 2, abs=1e-12)
-    assert found.gap < 1e-9 * 0.02
+    np.testing.assert_allclose(result.x, y * bound, rtol=1e-12)
+    gradient = result.product - y
+    assert result.multiplier == pytest.approx((gradient[y > 0].max() + gradient[y < 0].min()) / 2, abs=1e-12)
+    assert result.gap < 1e-9 * 0.02

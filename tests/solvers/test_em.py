@@ -28,8 +28,8 @@ class CoinModel:
 
     def mstep(self, statistics, params):
         best = statistics[3:] / (10 * statistics[1:3])
-        here, there = self.pack(params), self.pack(best)
-        return self.unpack(here + self.overstep * (there - here), params)
+        packed, target = self.pack(params), self.pack(best)
+        return self.unpack(packed + self.overstep * (target - packed), params)
 
     def objective(self, statistics, params):
         return -statistics[0]
@@ -60,7 +60,7 @@ def fit(model=None, *, n_init=5, n_jobs=None, on_start=None, **control):
     )
 
 
-def test_the_loop_finds_the_maximum_and_never_rises():
+def test_em_finds_the_maximum_and_never_increases_the_objective():
     best = best_of(fit())
     assert best.status is Status.CONVERGED
     slope = [best_value(best.x + step) - best_value(best.x - step) for step in ([1e-4, 0.0], [0.0, 1e-4])]
@@ -83,7 +83,7 @@ def test_an_mstep_that_oversteps_is_halved_until_the_objective_falls():
     assert result.value == pytest.approx(fit(n_init=1)[0].value, abs=1e-6)
 
 
-def test_a_model_that_can_only_rise_is_stalled_where_it_was():
+def test_model_whose_steps_only_increase_the_objective_stalls():
     class Climber(CoinModel):
         def mstep(self, statistics, params):
             return params
@@ -124,16 +124,16 @@ def test_tolerance_is_relative_to_the_objective():
 
 @pytest.mark.parametrize("n_jobs", [2, -1])
 def test_threads_change_nothing(n_jobs):
-    one, several = fit(), fit(n_jobs=n_jobs)
-    assert [r.history for r in one] == [r.history for r in several]
+    single, threaded = fit(), fit(n_jobs=n_jobs)
+    assert [r.history for r in single] == [r.history for r in threaded]
 
 
-def test_progress_is_told_of_every_iteration_and_start():
+def test_callbacks_receive_every_iteration_and_start():
     iterations, starts = [], []
     results = fit(
         n_init=2,
         on_iteration=lambda i, value: iterations.append((i, value)),
-        on_start=lambda number, of, result: starts.append((number, of, result.value)),
+        on_start=lambda index, of, result: starts.append((index, of, result.value)),
     )
     assert starts == [(0, 2, results[0].value), (1, 2, results[1].value)]
     assert iterations[: results[0].n_iter] == list(enumerate(results[0].history))[1:]
@@ -152,7 +152,7 @@ def test_a_run_that_is_stopped_keeps_the_best_parameters_so_far(n_iter):
     assert best_value(results[0].x) == results[0].value
 
 
-def test_a_flag_ends_all_threads():
+def test_stop_flag_ends_all_threads():
     stop, begun = threading.Event(), threading.Barrier(2, timeout=60)
 
     class Endless(CoinModel):
@@ -181,7 +181,7 @@ def test_a_second_interrupt_is_passed_on():
         fit(Interrupted())
 
 
-def test_starts_that_share_passes_have_the_course_of_each_alone(large_from):
+def test_starts_that_share_passes_equal_separate_starts(large_from):
     alone = fit()
     large_from(1)
     before = BLOCKS.n_passes
@@ -190,7 +190,7 @@ def test_starts_that_share_passes_have_the_course_of_each_alone(large_from):
     assert BLOCKS.n_passes - before == 1 + max(r.n_iter for r in alone)
 
 
-def test_a_flag_ends_starts_that_share_passes(large_from):
+def test_stop_flag_ends_starts_that_share_passes(large_from):
     large_from(1)
     stop = threading.Event()
     results = fit(
@@ -204,7 +204,7 @@ def test_a_flag_ends_starts_that_share_passes(large_from):
     assert all(best_value(result.x) == result.value for result in results)
 
 
-def test_what_is_watched_is_kept_for_the_start_and_every_iteration():
+def test_monitored_value_is_kept_for_start_and_every_iteration():
     model = CoinModel()
     (result,) = fit(model, n_init=1, tol=1e-8)
     params = model.init(

@@ -61,42 +61,42 @@ def test_a_run_that_is_stopped_keeps_the_best_point_so_far(n_steps):
 
 
 @pytest.mark.parametrize("C", [1.0, 1e5, 1e9])
-def test_interior_points_finish_what_pairs_do_not(C):
+def test_interior_point_method_converges_where_pairwise_steps_do_not(C):
     """With a large C and few features, the pairwise solver did not converge in ten million steps."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 3))
     sign = np.where(rng.random(80) < 0.5, -1.0, 1.0)
     bounds = {"lower": np.minimum(C * sign, 0.0), "upper": np.maximum(C * sign, 0.0)}
     started = time.process_time()
-    found = solve_dual_either_way(X @ X.T, -sign, Control(1e-6, 10_000_000), **bounds)
+    result = solve_dual_either_way(X @ X.T, -sign, Control(1e-6, 10_000_000), **bounds)
     assert time.process_time() - started < 5.0  # usually 0.1
-    assert found.converged and abs(found.x.sum()) <= 1e-9 * C
-    assert (bounds["lower"] <= found.x).all() and (found.x <= bounds["upper"]).all()
+    assert result.converged and abs(result.x.sum()) <= 1e-9 * C
+    assert (bounds["lower"] <= result.x).all() and (result.x <= bounds["upper"]).all()
     # The primal objective of the same SVM is an upper bound of minus the dual.
-    coef = found.x @ X
-    primal = 0.5 * coef @ coef + C * np.maximum(0.0, 1.0 - sign * (X @ coef - found.multiplier)).sum()
-    assert primal == pytest.approx(-found.value, rel=1e-5)
+    coef = result.x @ X
+    primal = 0.5 * coef @ coef + C * np.maximum(0.0, 1.0 - sign * (X @ coef - result.multiplier)).sum()
+    assert primal == pytest.approx(-result.value, rel=1e-5)
 
 
-def test_bounds_that_leave_no_digits_are_not_fought():
+def test_solver_stalls_if_bounds_leave_no_significant_digits():
     """With C = 1e18 and inseparable labels, gradients of one are lost in sums of 1e18."""
     rng = np.random.default_rng(0)
     X, sign = rng.normal(size=(40, 3)), np.tile([-1.0, 1.0], 20)
     bound = sign * rng.uniform(1e18, 2e18, size=40)
-    found = solve_dual_either_way(
+    result = solve_dual_either_way(
         X @ X.T, -sign, Control(1e-6, 10_000_000), lower=np.minimum(bound, 0.0), upper=np.maximum(bound, 0.0)
     )
-    assert found.status is Status.STALLED and found.n_iter <= 30_000
+    assert result.status is Status.STALLED and result.n_iter <= 30_000
 
 
-def test_fixed_variables_stay_where_they_are_either_way(monkeypatch):
+def test_both_methods_keep_fixed_variables(monkeypatch):
     monkeypatch.setattr(interior, "_LEAST_PAIRS", 1)
     rng = np.random.default_rng(1)
     X, sign = rng.normal(size=(12, 4)), np.tile([-1.0, 1.0], 6)
     lower, upper = np.minimum(50 * sign, 0.0), np.maximum(50 * sign, 0.0)
     lower[:2] = upper[:2] = [-3.0, 2.0]
     kernel, control = X @ X.T, Control(1e-9, 100_000)
-    found = solve_dual_either_way(kernel, -sign, control, lower=lower, upper=upper)
+    result = solve_dual_either_way(kernel, -sign, control, lower=lower, upper=upper)
     by_pairs = solve_dual(kernel, -sign, control, lower=lower, upper=upper)
-    assert found.x[:2].tolist() == [-3.0, 2.0]
-    assert found.value == pytest.approx(by_pairs.value, rel=1e-8)
+    assert result.x[:2].tolist() == [-3.0, 2.0]
+    assert result.value == pytest.approx(by_pairs.value, rel=1e-8)

@@ -90,7 +90,7 @@ def problem_parts():
 
 @pytest.mark.parametrize("restricts", [True, False])
 @pytest.mark.parametrize(("l1", "l2"), [(0.3, 0.0), (0.05, 0.0), (0.2, 0.4)])
-def test_the_end_is_scikit_learns_elastic_net(problem_parts, l1, l2, restricts):
+def test_optimum_equals_the_elastic_net_of_scikit_learn(problem_parts, l1, l2, restricts):
     A, b = problem_parts
     problem = LeastSquares(A, b, restricts=restricts)
     start = problem.point(np.zeros(41))
@@ -106,7 +106,7 @@ def test_the_end_is_scikit_learns_elastic_net(problem_parts, l1, l2, restricts):
 
 @pytest.mark.parametrize("is_read", [False, True])
 @pytest.mark.parametrize("error", [1e-3, 1e-1, 0.3])
-def test_rough_points_do_not_change_the_end(problem_parts, error, is_read, tmp_path):
+def test_rough_points_do_not_change_the_optimum(problem_parts, error, is_read, tmp_path):
     A, b = problem_parts
     penalty, control = ElasticNet(0.1), Control(1e-9, 500)
     rough = LeastSquares(A, b, error)
@@ -156,7 +156,7 @@ def test_a_resumed_run_loses_at_most_a_few_points(problem_parts, restricts, tmp_
         assert last + Counted.n_points <= n_whole + 5
 
 
-def test_ends_that_are_exact_are_finished(problem_parts):
+def test_exact_results_are_finished(problem_parts):
     problem = LeastSquares(*problem_parts)
     control = Control(1e-6, 1)
     result = minimize_l1(problem, problem.point(np.zeros(41)), ElasticNet(0.01), control)
@@ -164,7 +164,7 @@ def test_ends_that_are_exact_are_finished(problem_parts):
     assert finish(problem, [result], control) == [result]
 
 
-def test_a_run_goes_on_from_another_penalty_with_what_it_knows(problem_parts):
+def test_run_reuses_the_restriction_of_another_penalty(problem_parts):
     problem = LeastSquares(*problem_parts, restricts=False)
     control = Control(1e-9, 100)
     first = minimize_l1(problem, problem.point(np.zeros(41)), ElasticNet(0.1), control)
@@ -175,29 +175,29 @@ def test_a_run_goes_on_from_another_penalty_with_what_it_knows(problem_parts):
     assert near.converged and problem.n_curvatures == n_before
 
 
-def test_warm_models_save_curvature_and_not_digits(problem_parts):
+def test_warm_models_save_curvature_without_losing_accuracy(problem_parts):
     penalty, control = ElasticNet(0.1), Control(1e-9, 100)
-    known = LeastSquares(*problem_parts)
-    warm = minimize_l1(known, known.point(np.zeros(41)), penalty, control).warm_model
+    first = LeastSquares(*problem_parts)
+    warm = minimize_l1(first, first.point(np.zeros(41)), penalty, control).warm_model
     cold = LeastSquares(*problem_parts, restricts=False)
-    helped = LeastSquares(*problem_parts, restricts=False)
+    problem = LeastSquares(*problem_parts, restricts=False)
     expected = minimize_l1(cold, cold.point(np.zeros(41)), penalty, control)
     all_columns = warm._replace(columns=np.arange(40), model=expected.model)
-    found = minimize_l1(helped, helped.point(np.zeros(41)), penalty, control, warm_models=[all_columns])
-    assert helped.n_curvatures < cold.n_curvatures
-    np.testing.assert_allclose(found.x, expected.x, atol=1e-7)
+    result = minimize_l1(problem, problem.point(np.zeros(41)), penalty, control, warm_models=[all_columns])
+    assert problem.n_curvatures < cold.n_curvatures
+    np.testing.assert_allclose(result.x, expected.x, atol=1e-7)
 
 
-def test_the_flag_ends_a_run_after_its_present_step(problem_parts):
+def test_stop_flag_ends_a_run_after_its_current_step(problem_parts):
     problem = LeastSquares(*problem_parts)
     control = Control(1e-12, 100)
-    control = replace(control, on_iteration=lambda number, value: number == 2 and control.stop.set())
+    control = replace(control, on_iteration=lambda iteration, value: iteration == 2 and control.stop.set())
     result = minimize_l1(problem, problem.point(np.zeros(41)), ElasticNet(0.01), control)
     assert result.status is Status.INTERRUPTED and result.n_iter == 2
     assert result.value < result.history[0]
 
 
-def test_a_limit_that_is_reached_within_the_tolerance_is_no_failure(problem_parts):
+def test_iteration_limit_within_the_tolerance_counts_as_converged(problem_parts):
     problem, penalty = LeastSquares(*problem_parts), ElasticNet(0.1)
     whole = minimize_l1(problem, problem.point(np.zeros(41)), penalty, Control(1e-8, 100))
     last = penalty.violation(whole.point).max()
@@ -206,7 +206,7 @@ def test_a_limit_that_is_reached_within_the_tolerance_is_no_failure(problem_part
     assert limited.status is Status.CONVERGED and limited.n_iter == 0
 
 
-def test_a_function_without_a_finite_value_says_so(problem_parts):
+def test_function_without_a_finite_value_is_reported(problem_parts):
     A, b = problem_parts
     problem = LeastSquares(A, b)
     start = replace(problem.point(np.zeros(41)), value=np.inf)
@@ -214,7 +214,7 @@ def test_a_function_without_a_finite_value_says_so(problem_parts):
     assert result.status is Status.NOT_FINITE and result.n_iter == 0
 
 
-def test_the_optimality_conditions_of_an_elastic_net_are_those_of_its_pieces():
+def test_optimality_conditions_of_elastic_net_equal_those_of_its_parts():
     point = Point(np.array([1.0, -2.0, 0.0, 0.0, 5.0]), 0.0, np.array([0.5, 0.5, 0.2, -1.5, 0.25]))
     violation = ElasticNet(1.0, 0.5).violation(point)
     # 0.5 + 0.5 + 1; 0.5 - 1 - 1; inside; 1.5 - 1; free
@@ -222,7 +222,7 @@ def test_the_optimality_conditions_of_an_elastic_net_are_those_of_its_pieces():
     assert ElasticNet(1.0, 0.5).value(point.x) == pytest.approx(3.0 + 0.25 * 5.0)
 
 
-def test_working_sets_hold_the_non_zero_and_the_worst():
+def test_working_sets_contain_nonzero_and_worst_columns():
     x = np.zeros(101)
     x[7] = 1.0
     violation = np.append(np.linspace(0, 1, 100), 0.0)
@@ -232,7 +232,7 @@ def test_working_sets_hold_the_non_zero_and_the_worst():
     assert with_likely(point, np.array([3]), 0.9).tolist() == [3, *range(90, 100)]
 
 
-def test_a_curvature_that_is_nearly_convex_is_made_so():
+def test_nearly_convex_curvature_is_made_convex():
     vectors, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))
     for least, is_convex in ((0.1, True), (-0.002, True), (-0.5, False)):
         H = (vectors * [least, 1.0, 1.0, 1.0, 1.0]) @ vectors.T

@@ -21,7 +21,7 @@ def alone(monkeypatch):
     return logger
 
 
-def test_without_any_logging_the_words_go_to_standard_error(alone, capsys):
+def test_without_logging_messages_go_to_standard_error(alone, capsys):
     Reporter("Model", 2).iteration(3, 1.5)
     Reporter("Model", 2).iteration(4, 1.25)
     lines = ["Model: iteration 3: objective 1.5", "Model: iteration 4: objective 1.25"]
@@ -29,7 +29,7 @@ def test_without_any_logging_the_words_go_to_standard_error(alone, capsys):
     assert len(alone.handlers) == 1
 
 
-def test_a_program_that_listens_gets_the_words_alone(alone, capsys):
+def test_configured_logging_receives_messages_only_once(alone, capsys):
     heard = []
     handler = logging.Handler()
     handler.emit = lambda record: heard.append(record.getMessage())
@@ -38,7 +38,7 @@ def test_a_program_that_listens_gets_the_words_alone(alone, capsys):
     assert heard == ["Model: iteration 3: objective 1.5"] and not capsys.readouterr().err
 
 
-def test_without_verbose_nothing_is_said_and_nothing_is_set(alone, capsys):
+def test_without_verbose_nothing_is_printed_or_configured(alone, capsys):
     Reporter("Model", 0).iteration(3, 1.5)
     assert not capsys.readouterr().err and not alone.handlers and not alone.isEnabledFor(logging.INFO)
 
@@ -79,26 +79,26 @@ def terminal(request, alone, monkeypatch, large_from):
     ],
     ids=lambda model: type(model).__name__,
 )
-def test_on_a_terminal_one_line_says_how_far_a_fit_has_come(model, terminal):
+def test_terminal_shows_progress_of_a_fit_in_a_single_line(model, terminal):
     data, stream = make_noisy_or_bags(200, random_state=0), terminal()
     model.fit(data.bags, data.y)
-    said = stream.getvalue()
-    assert type(model).__name__ in said
-    last = said.rstrip().splitlines()[-1]
+    output = stream.getvalue()
+    assert type(model).__name__ in output
+    last = output.rstrip().splitlines()[-1]
     assert f"objective {model.objective_:.6g}"[:15] in last
     assert "passes over 200 bags" in last
     assert reporting._line is None
 
 
-def test_the_plain_line_is_written_over_itself(terminal):
+def test_plain_progress_line_is_overwritten(terminal):
     if "rich.live" in sys.modules and sys.modules["rich.live"] is not None:
         pytest.skip("rich writes the line in another way")
     data, stream = make_noisy_or_bags(200, random_state=0), terminal()
     MILogisticRegression(l1_ratio=0.0, n_init=1, random_state=0, verbose=1).fit(data.bags, data.y)
-    said = stream.getvalue()
-    assert said.count("\n") == 1
-    assert "pass 1, 100%" in said or "pass 2, 0%" in said
-    assert "bags/s" in said
+    output = stream.getvalue()
+    assert output.count("\n") == 1
+    assert "pass 1, 100%" in output or "pass 2, 0%" in output
+    assert "bags/s" in output
 
 
 def test_a_fit_that_fails_ends_its_line(terminal):
@@ -109,14 +109,14 @@ def test_a_fit_that_fails_ends_its_line(terminal):
     assert not reporting._is_fitting
 
 
-def test_where_nobody_watches_a_line_per_start(alone, capsys):
+def test_without_terminal_every_start_is_a_line(alone, capsys):
     data = make_noisy_or_bags(60, random_state=0)
     MILogisticRegression(l1_ratio=0.0, n_init=2, random_state=0, verbose=1).fit(data.bags, data.y)
     lines = capsys.readouterr().err.splitlines()
     assert [line.split(":")[1] for line in lines] == [" start 1 of 2", " start 2 of 2"]
 
 
-def test_time_left_is_that_of_the_present_pass(monkeypatch):
+def test_remaining_time_is_that_of_the_current_pass(monkeypatch):
     clock = iter(np.arange(0.0, 100.0, 2.0))
     monkeypatch.setattr("bagwise._core.live_line.time.monotonic", lambda: next(clock))
     progress = Progress("Model", n_bags=100)

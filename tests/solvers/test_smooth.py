@@ -22,7 +22,7 @@ def rosenbrock_hessian_product(x, v):
 
 
 @pytest.mark.parametrize("hessian_product", [None, rosenbrock_hessian_product])
-def test_both_methods_find_the_minimum_and_never_rise(hessian_product):
+def test_both_methods_find_the_minimum_and_never_increase(hessian_product):
     result = minimize_smooth(
         rosenbrock, np.array([-1.2, 1.0]), Control(1e-9, 500), hessian_product=hessian_product
     )
@@ -32,7 +32,7 @@ def test_both_methods_find_the_minimum_and_never_rise(hessian_product):
     assert result.history[-1] == result.value and len(result.history) == result.n_iter + 1
 
 
-def test_newton_leaves_a_saddle_by_negative_curvature():
+def test_newton_leaves_a_saddle_point_by_negative_curvature():
     def saddle(x):
         return x[0] ** 2 - x[1] ** 2 + x[1] ** 4, np.array([2 * x[0], -2 * x[1] + 4 * x[1] ** 3])
 
@@ -48,7 +48,7 @@ def test_max_iter_is_not_convergence():
     assert result.status is Status.MAX_ITER and not result.converged and result.n_iter == 2
 
 
-def test_a_start_that_is_not_finite_is_said_to_be_so():
+def test_start_that_is_not_finite_is_reported():
     result = minimize_smooth(lambda x: (np.nan, x), np.zeros(2), Control(1e-6, 5))
     assert result.status is Status.NOT_FINITE
 
@@ -76,7 +76,7 @@ def test_a_run_that_is_stopped_keeps_the_best_point_so_far(n_calls, hessian_prod
     assert result.value == rosenbrock(result.x)[0] == min(rosenbrock(x)[0] for x in calls)
 
 
-def test_a_run_is_stopped_also_in_the_midst_of_conjugate_gradients():
+def test_run_can_be_stopped_during_conjugate_gradients():
     stop, products = threading.Event(), []
     H = np.diag(np.arange(1.0, 41.0))
 
@@ -101,7 +101,7 @@ def test_a_second_interrupt_is_passed_on():
         minimize_smooth(interrupted, np.zeros(2), Control(1e-9, 500))
 
 
-def test_kinks_end_the_run_where_gradients_do_not_vanish():
+def test_run_ends_at_kinks_with_nonzero_gradients():
     def absolute(x):
         return np.abs(x - [1.0, 2.0]).sum() + 0.01 * (x @ x), np.sign(x - [1.0, 2.0]) + 0.02 * x
 
@@ -110,13 +110,13 @@ def test_kinks_end_the_run_where_gradients_do_not_vanish():
     assert result.value == pytest.approx(0.05, abs=1e-3)
 
 
-def test_the_best_of_several_runs_is_finite_where_one_is():
+def test_best_of_several_runs_is_finite_if_any_run_is_finite():
     runs = [minimize_smooth(lambda x: (np.nan, x), np.zeros(2), Control(1e-6, 5))]
     runs.append(minimize_smooth(rosenbrock, np.zeros(2), Control(1e-9, 100)))
     assert best_of(runs) is runs[1]
 
 
-def test_a_better_point_of_a_line_search_that_was_given_up_ends_the_history():
+def test_better_point_of_a_failed_line_search_ends_the_history():
     rng = np.random.default_rng(4)
     X = np.clip(1e100 * rng.normal(size=(18, 40)), -3.4e38, 3.4e38).astype(np.float32)
     model = MIMLLogisticRegression(scale=None, n_init=1, random_state=0, tol=1e-3)
@@ -179,8 +179,8 @@ def test_a_resumed_run_counts_the_iterations_before_it(hessian_product, tmp_path
 
     for n_done in (2, 5):
 
-        def stop(number, value, n_done=n_done):
-            if number == n_done:
+        def stop(iteration, value, n_done=n_done):
+            if iteration == n_done:
                 raise CutOffError
 
         with pytest.raises(CutOffError), opened(tmp_path / "run", identity) as checkpoint:
