@@ -41,6 +41,6 @@ def as_if_large(run):
 def measured(program: str, task) -> list:
     """Run a program after the preamble; parse its output as JSON and return it."""
     command = [sys.executable, "-c", _PREAMBLE + program, json.dumps(task)]
-    found = subprocess.run(command, capture_output=True, text=True)
-    assert found.returncode == 0, found.stderr
-    return json.loads(found.stdout)
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)

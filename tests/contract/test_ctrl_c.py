@@ -96,21 +96,21 @@ def keyboard():
     assert signal.signal(signal.SIGINT, before) is signal.default_int_handler
 
 
-def press_at_look(monkeypatch, number):
-    """Send SIGINT at the `number`-th check of the stop flag; return the list of the checks' threads."""
-    looks = []
+def interrupt_at_check(monkeypatch, i_check):
+    """Send SIGINT at the `i_check`-th check of the stop flag; return the list of the checks' threads."""
+    checks = []
 
     def is_stopped(control):
-        looks.append(threading.current_thread())
-        if len(looks) == number:
+        checks.append(threading.current_thread())
+        if len(checks) == i_check:
             os.kill(os.getpid(), signal.SIGINT)  # Python handles it in the main thread
         return control.stop.is_set()
 
     monkeypatch.setattr(Control, "is_stopped", property(is_stopped))
-    return looks
+    return checks
 
 
-def check_what_was_reached(model, data):
+def check_partial_fit(model, data):
     check_is_fitted(model)
     assert model.converged_ is False
     assert np.isfinite(model.objective_)
@@ -118,28 +118,28 @@ def check_what_was_reached(model, data):
 
 
 @pytest.mark.parametrize(
-    ("name", "number"),
-    [*((name, number) for name in FITS for number in (1, 2, 15)), *((q, 1) for q in QUICK)],
+    ("name", "i_check"),
+    [*((name, i_check) for name in FITS for i_check in (1, 2, 15)), *((q, 1) for q in QUICK)],
 )
-def test_a_fit_ends_after_its_step_with_what_was_reached(name, number, data, monkeypatch):
+def test_an_interrupted_fit_keeps_its_partial_result(name, i_check, data, monkeypatch):
     model = {**FITS, **QUICK}[name]
-    looks = press_at_look(monkeypatch, number)
+    checks = interrupt_at_check(monkeypatch, i_check)
     with pytest.raises(KeyboardInterrupt):
         model.fit(data.bags, data.y)
     monkeypatch.undo()
-    assert len(looks) < number + 6, "the fit continued"
-    check_what_was_reached(model, data)
+    assert len(checks) < i_check + 6, "the fit continued"
+    check_partial_fit(model, data)
 
 
 def test_a_search_among_many_rules_ends_where_it_is(monkeypatch):
     data = make_mixture_bags(40, size=40, positive_rate=0.02, random_state=0)
-    looks = press_at_look(monkeypatch, 2)
+    checks = interrupt_at_check(monkeypatch, 2)
     model = FITS["rules compared"]
     with pytest.raises(KeyboardInterrupt):
         model.fit(data.bags, data.y)
     monkeypatch.undo()
-    assert len(looks) < 7, "the search continued"
-    check_what_was_reached(model, data)
+    assert len(checks) < 7, "the search continued"
+    check_partial_fit(model, data)
 
 
 # ---------------------------------------------------------------------- surrounding searches and estimators
@@ -161,7 +161,7 @@ def many_classes(data):
     return FITS["MissSVM"].fit(data.bags, np.arange(len(data.bags)) % 3)
 
 
-AROUND = {
+SURROUNDING = {
     "cross_val_score": lambda data: cross_val_score(MIXTURE, data.bags, data.y),
     "GridSearchCV": lambda data: GridSearchCV(MIXTURE, {"n_init": [3, 5]}, error_score=0).fit(
         data.bags, data.y
@@ -177,13 +177,13 @@ AROUND = {
 }
 
 
-@pytest.mark.parametrize("name", AROUND)
-@pytest.mark.parametrize("number", [1, 4])
-def test_what_is_around_a_fit_ends_with_it(name, number, data, monkeypatch):
-    looks = press_at_look(monkeypatch, number)
+@pytest.mark.parametrize("name", SURROUNDING)
+@pytest.mark.parametrize("i_check", [1, 4])
+def test_an_interrupt_ends_the_surrounding_call_too(name, i_check, data, monkeypatch):
+    checks = interrupt_at_check(monkeypatch, i_check)
     with pytest.raises(KeyboardInterrupt):
-        AROUND[name](data)
-    assert len(looks) < number + 6, "the surrounding call continued"
+        SURROUNDING[name](data)
+    assert len(checks) < i_check + 6, "the surrounding call continued"
 
 
 class Sleeper(LogisticRegression):
@@ -221,18 +221,18 @@ def many_starts(**options):
 
 
 def test_starts_in_two_threads_end_together(data, monkeypatch):
-    looks = press_at_look(monkeypatch, 20)
+    checks = interrupt_at_check(monkeypatch, 20)
     model = many_starts(n_jobs=2)
     with pytest.raises(KeyboardInterrupt):
         model.fit(data.bags, data.y)
     monkeypatch.undo()
-    assert len({*looks} - {threading.main_thread()}) == 2
-    check_what_was_reached(model, data)
+    assert len({*checks} - {threading.main_thread()}) == 2
+    check_partial_fit(model, data)
 
 
 def test_a_fit_in_a_worker_thread_ends_with_the_main_threads_run_and_raises(data, monkeypatch):
     model, raised = many_starts(), []
-    press_at_look(monkeypatch, 20)
+    interrupt_at_check(monkeypatch, 20)
 
     def fit():
         try:
@@ -246,14 +246,14 @@ def test_a_fit_in_a_worker_thread_ends_with_the_main_threads_run_and_raises(data
         thread.join()
     monkeypatch.undo()
     assert raised == [KeyboardInterrupt]
-    check_what_was_reached(model, data)
+    check_partial_fit(model, data)
 
 
 def test_pairs_in_threads_end_although_the_main_thread_is_gone(data, monkeypatch):
-    looks = press_at_look(monkeypatch, 20)
+    checks = interrupt_at_check(monkeypatch, 20)
     before = set(threading.enumerate())
     with parallel_config(backend="threading"), pytest.raises(KeyboardInterrupt):
         OneVsOneBagClassifier(many_starts(), n_jobs=2).fit(data.bags, np.arange(len(data.bags)) % 3)
-    for thread in set(looks) - before:
+    for thread in set(checks) - before:
         thread.join(60)
         assert not thread.is_alive()

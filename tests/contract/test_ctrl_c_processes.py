@@ -31,12 +31,12 @@ data = make_mixture_bags(60, separation=0.5, random_state=0)
 """
 # At the 20th check of the stop flag, the solver prints a line, and waits until the flag is set.
 WAIT_IN_A_STEP = """
-n_looks = 0
+n_checks = 0
 
 def is_stopped(control):
-    global n_looks
-    n_looks += 1
-    if n_looks == 20:
+    global n_checks
+    n_checks += 1
+    if n_checks == 20:
         print("in a step", flush=True)
         until = time.monotonic() + 300
         while not control.stop.is_set() and time.monotonic() < until:
@@ -116,19 +116,19 @@ def test_a_search_ends_with_the_fit_inside_it(search):
 def test_the_second_interrupt_does_not_wait_for_a_step():
     process = start(
         """
-        n_looks = 0
+        n_checks = 0
 
-        def never_looks(control):
-            global n_looks
-            n_looks += 1
-            if n_looks == 1:
+        def is_stopped(control):
+            global n_checks
+            n_checks += 1
+            if n_checks == 1:
                 print("in a step", flush=True)
             if control.stop.is_set():
                 print("still at it", flush=True)
                 time.sleep(300)
             return False
 
-        Control.is_stopped = property(never_looks)
+        Control.is_stopped = property(is_stopped)
         MIMixture(n_init=10**6, tol=1e-15, random_state=0).fit(data.bags, data.y)
         """
     )

@@ -23,8 +23,8 @@ def _expected_failures(estimator):
 
 
 def _marks(estimator, name):
-    known = _known_failures(estimator)
-    fails = (pytest.mark.xfail(reason=known[name], strict=True),) if name in known else ()
+    reasons = _known_failures(estimator)
+    fails = (pytest.mark.xfail(reason=reasons[name], strict=True),) if name in reasons else ()
     return (*fails, *slow_marks(estimator))
 
 
@@ -60,18 +60,18 @@ def test_bag_check(check):
     check()
 
 
-def test_expected_failures_are_checks_of_scikit_learn_that_exist():
+def test_expected_failures_name_existing_checks_of_scikit_learn():
     unknown = {}
     for estimator in EXAMPLES:
         checks = [check for _, check in estimator_checks_generator(estimator, legacy=True)]
-        known = {getattr(check, "func", check).__name__ for check in checks}
-        unknown[type(estimator).__name__] = set(_expected_failures(estimator)) - known
+        names = {getattr(check, "func", check).__name__ for check in checks}
+        unknown[type(estimator).__name__] = set(_expected_failures(estimator)) - names
     assert len(unknown) > 30
-    assert not {name: names for name, names in unknown.items() if names}
+    assert not {name: misspelt for name, misspelt in unknown.items() if misspelt}
 
 
 @pytest.mark.parametrize("estimator", marked(EXAMPLES))
-def test_what_iterates_reports_when_it_is_asked_to(estimator, caplog):
+def test_iterative_fits_log_progress_if_verbose(estimator, caplog):
     data = make_noisy_or_bags(40, random_state=0)
     with caplog.at_level(logging.INFO, logger="bagwise"):
         fitted = clone(estimator).fit(data.bags, data.y)
@@ -114,7 +114,7 @@ def test_an_expected_failure_is_forgiven():
         check_bag_estimator(Local())
     assert caught.value.__notes__ == ["in the bag check 'pickle_keeps_predictions' of Local"]
 
-    class Known(BagStatistics):
+    class Declared(BagStatistics):
         _expected_failed_checks = {"pickle_keeps_predictions": "it is defined in a function"}
 
-    check_bag_estimator(Known())
+    check_bag_estimator(Declared())

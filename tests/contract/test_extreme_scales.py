@@ -89,21 +89,21 @@ def test_huge_features_in_linear_algebra(name, size):
 
 def hostile(X):
     """Return instances with finite values whose squares, sums or differences overflow."""
-    one, mixed, ends = X.copy(), X * [1e300, 1e-300, 1.0], X.copy()
-    one[3, 1] = 1e300
+    single, mixed, ends = X.copy(), X * [1e300, 1e-300, 1.0], X.copy()
+    single[3, 1] = 1e300
     ends[:, 2] = np.where(X[:, 2] > 0, 1.7e308, -1.7e308)
-    return [X * 1e200, one, mixed, np.full_like(X, 1e300), ends]
+    return [X * 1e200, single, mixed, np.full_like(X, 1e300), ends]
 
 
-def is_finite(said):
-    said = getattr(said, "instances", said)
-    if isinstance(said, list):
-        return all(map(is_finite, said))
-    values = said.data if sp.issparse(said) else np.asarray(said)
+def is_finite(prediction):
+    prediction = getattr(prediction, "instances", prediction)
+    if isinstance(prediction, list):
+        return all(map(is_finite, prediction))
+    values = prediction.data if sp.issparse(prediction) else np.asarray(prediction)
     return values.dtype.kind != "f" or bool(np.isfinite(values).all())
 
 
-def all_that_is_said(model, bags):
+def all_predictions(model, bags):
     kinds = ("decision_function", "predict_proba", "predict", "transform")
     ways = [*kinds, *(f"{kind}_instances" for kind in kinds)]
     return [getattr(model, way)(bags) for way in ways if hasattr(model, way)]
@@ -112,7 +112,7 @@ def all_that_is_said(model, bags):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("fitted_to_them", [True, False], ids=["fit", "predict"])
 @pytest.mark.parametrize("cls", all_estimators(), ids=lambda cls: cls.__name__)
-def test_every_estimator_answers_or_says_why_not(cls, fitted_to_them):
+def test_every_estimator_predicts_finite_values_or_explains_why_not(cls, fitted_to_them):
     example = example_of(cls)
     several = cls.__name__ in ("MIMLLogisticRegression", "MultiLabelBagClassifier")
     y = np.column_stack([DATA.y, 1 - DATA.y]) if several else DATA.y
@@ -124,7 +124,7 @@ def test_every_estimator_answers_or_says_why_not(cls, fitted_to_them):
             bags = DATA.bags.with_instances(X)
             try:
                 model = clone(base).fit(bags, y) if fitted_to_them else model
-                answers = all_that_is_said(model, bags)
+                answers = all_predictions(model, bags)
             except ValueError as error:
                 assert says_overflow(error)
                 continue
@@ -137,18 +137,18 @@ def test_every_estimator_answers_or_says_why_not(cls, fitted_to_them):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["EMDD", "DiverseDensity", "DSDDClassifier", "MILogisticRegression"])
 @pytest.mark.parametrize("learned_from", [1e-150, 1e-300, [1e-150, 1.0, 1e-300]], ids=str)
-def test_a_model_of_tiny_values_answers_ordinary_ones_or_says_why_not(name, learned_from):
+def test_a_model_of_tiny_values_predicts_ordinary_ones_or_refuses(name, learned_from):
     X = DATA.bags.instances
     for scale in ("standard", "minmax", None):
         model = getattr(bagwise, name)(scale=scale, random_state=0)
         model.fit(DATA.bags.with_instances(X * learned_from), DATA.y)
         for size in (1.0, 1e50):
             try:
-                said = all_that_is_said(model, DATA.bags.with_instances(X * size))
+                predictions = all_predictions(model, DATA.bags.with_instances(X * size))
             except ValueError as error:
                 assert says_overflow(error)
             else:
-                assert all(map(is_finite, said))
+                assert all(map(is_finite, predictions))
 
 
 class Computes(InstanceScoreClassifier):
@@ -207,11 +207,11 @@ def test_a_value_that_is_too_large_is_named_when_bags_are_read(kind):
     X = DATA.bags.instances.copy()
     X[DATA.bags.offsets[4] + 1, 2] = -1e61
     bags = DATA.bags.with_instances(kind(X))
-    said = r"X has values up to 1e\+61 \(bag 4, instance 1, feature 2\).* beyond 1e\+60 overflow; divide"
+    message = r"X has values up to 1e\+61 \(bag 4, instance 1, feature 2\).* beyond 1e\+60 overflow; divide"
     model = MILogisticRegression(random_state=0)
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         model.fit(bags, DATA.y)
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         model.fit(DATA.bags, DATA.y).predict(bags)
     X[X == -1e61] = 1e60
     assert np.isfinite(model.predict_proba(DATA.bags.with_instances(kind(X)))).all()
@@ -306,7 +306,7 @@ def test_weights_far_below_one_instance_leave_the_prior_its_spread(family, weigh
 
 
 @pytest.mark.parametrize("largest", [1e20, float(np.finfo(np.float32).max)])
-def test_statistics_of_large_single_numbers_are_numbers(largest):
+def test_statistics_of_large_single_precision_values_are_finite(largest):
     signs = np.where(DATA.bags.instances > 0, 1.0, -1.0)
     bags = DATA.bags.with_instances((largest * signs).astype(np.float32))
     model = BagStatistics(("mean", "std", "median"), quantiles=(0.2,)).fit(bags)
@@ -317,7 +317,7 @@ def test_statistics_of_large_single_numbers_are_numbers(largest):
 
 
 @pytest.mark.parametrize("scale", ["standard", "own"])
-def test_large_single_numbers_are_scaled_to_ordinary_ones(scale):
+def test_large_single_precision_values_are_scaled_to_ordinary_ones(scale):
     """A scaler in single precision computed differences of values that overflowed."""
     largest = float(np.finfo(np.float32).max)
     X = np.clip(DATA.bags.instances, -1.0, 1.0)
@@ -330,7 +330,7 @@ def test_large_single_numbers_are_scaled_to_ordinary_ones(scale):
     np.testing.assert_allclose(vectors, expected, rtol=1e-6, atol=1e-6)
 
 
-def test_a_bag_of_large_single_numbers_is_scaled_alone_as_in_company():
+def test_large_single_precision_values_are_scaled_per_bag():
     """Only values whose difference overflows are recomputed, independent of the other bags."""
     largest = float(np.finfo(np.float32).max)
     X = np.abs(np.clip(DATA.bags.instances, -1.0, 1.0))
@@ -369,7 +369,7 @@ def test_a_category_that_is_no_category_is_named():
         MIMixture("categorical", random_state=0).fit(bags, DATA.y)
 
 
-def test_small_single_numbers_after_huge_ones_are_numbers():
+def test_small_single_precision_values_after_huge_ones_are_finite():
     """A scale beyond single precision led to infinity divided by infinity."""
     rng = np.random.default_rng(0)
     huge = Bags(np.column_stack([np.full(12, 3.7e50), 1e50 * rng.normal(size=12)]), np.arange(13))

@@ -57,12 +57,12 @@ SEARCHES = {
 
 
 @pytest.mark.parametrize("name", SEARCHES)
-def test_a_search_says_once_which_class_is_the_positive_one(name):
+def test_a_search_warns_once_about_the_positive_class(name):
     for _ in range(2):  # the next search warns again
         assert len(messages(SEARCHES[name], PositiveClassWarning)) == 1
 
 
-def test_every_fit_of_a_loop_says_it():
+def test_every_fit_in_a_loop_warns():
     def loop():
         for _ in range(3):
             plain().fit(DATA.bags, TEXT)
@@ -77,7 +77,7 @@ SLIDE = np.random.default_rng(0).normal(size=(400, 3))
 
 @pytest.mark.parametrize("make", [np.asarray, pd.DataFrame, sp.csr_array, lambda X: X.tolist()])
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "predict_instances", "decision_function"])
-def test_a_matrix_given_to_a_model_of_bags_is_said_to_be_bags_of_one(make, method):
+def test_a_matrix_as_bags_is_warned_about(make, method):
     model = fitted()
     with pytest.warns(UserWarning, match=r"400 bags of one instance, .* for one bag of 400 .* pass \[X\]"):
         answer = getattr(model, method)(make(SLIDE))
@@ -85,7 +85,7 @@ def test_a_matrix_given_to_a_model_of_bags_is_said_to_be_bags_of_one(make, metho
     assert messages(lambda: getattr(model, method)([SLIDE])) == []
 
 
-def test_it_is_said_once_and_survives_files():
+def test_a_matrix_is_warned_about_once_also_after_pickling():
     model = pickle.loads(pickle.dumps(fitted()))
     assert len(messages(lambda: model.score(SLIDE, np.zeros(400, dtype=int)))) == 1
     assert len(messages(lambda: predict_frame(model, SLIDE))) == 1
@@ -96,13 +96,13 @@ def test_it_is_said_once_and_survives_files():
     assert len(messages(lambda: scaled.predict(SLIDE))) == 1
 
 
-def test_large_matrices_are_warned_of_too(large_from):
+def test_large_matrices_are_warned_about_too(large_from):
     large_from(0)
     model = fitted()
     assert len(messages(lambda: model.predict(SLIDE))) == 1
 
 
-def test_whoever_means_bags_of_one_is_left_alone():
+def test_intended_bags_of_one_instance_are_not_warned_about():
     model = fitted()
     calm = [
         lambda: model.predict(Bags(SLIDE, np.arange(401))),

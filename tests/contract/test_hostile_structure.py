@@ -34,7 +34,7 @@ def test_labels_that_a_table_of_counts_makes_impossible_are_refused(name, values
         model.fit(DATA.bags, DATA.y)
 
 
-def test_a_table_of_counts_is_refused_by_bags_that_are_too_small_for_it_only():
+def test_a_count_table_is_refused_only_for_too_small_bags():
     rule, offsets = CountTable([0.0, 0.0, 1.0]), [0, 2, 3]
     assert rule.start(offsets, [1, 0]) is rule
     with pytest.raises(

@@ -39,8 +39,8 @@ class NoisyCount(Rule):
         return RuleResult(np.array(log_likelihood), posterior, complement, np.empty(0))
 
     def gradient(self, log_odds, offsets, y):
-        found = self.estep(log_odds, offsets, y)
-        return found.log_likelihood, found.posterior - expit(log_odds)
+        result = self.estep(log_odds, offsets, y)
+        return result.log_likelihood, result.posterior - expit(log_odds)
 
     def hessian_product(self, log_odds, offsets, y, v):
         product = -expit(log_odds) * expit(-log_odds) * v
@@ -59,46 +59,46 @@ def gradient_error(problem, at) -> float:
 def data():
     data = make_noisy_or_bags(40, size=(1, 3), coef=[3.0, -3.0], intercept=0.0, random_state=0)
     noise = np.random.default_rng(0).normal(size=40)
-    data.number = np.add.reduceat(data.instance_y, data.bags.offsets[:-1]) + noise
-    assert data.number.min() < -1 and data.number.max() > 2
+    data.target = np.add.reduceat(data.instance_y, data.bags.offsets[:-1]) + noise
+    assert data.target.min() < -1 and data.target.max() > 2
     return data
 
 
-def test_a_rule_of_labels_refuses_numbers(data):
+def test_a_rule_of_labels_refuses_continuous_targets(data):
     with pytest.raises(ValueError, match="y"):
-        Or().gradient(np.zeros(data.bags.n_instances), data.bags.offsets, data.number)
+        Or().gradient(np.zeros(data.bags.n_instances), data.bags.offsets, data.target)
 
 
-def test_linear_problems_take_numbers(data):
+def test_linear_problems_accept_continuous_targets(data):
     problem = InMemoryProblem(
-        Design(data.bags.instances, data.bags.offsets), data.number, np.ones(40), NoisyCount(), ridge=0.01
+        Design(data.bags.instances, data.bags.offsets), data.target, np.ones(40), NoisyCount(), ridge=0.01
     )
     theta = np.array([0.5, -0.5, 0.2])
     assert gradient_error(problem, theta) < 1e-5
-    found = minimize_smooth(problem.value_and_gradient, theta, Control(1e-6, 200))
-    assert found.converged and found.x[0] > 0 > found.x[1]
+    result = minimize_smooth(problem.value_and_gradient, theta, Control(1e-6, 200))
+    assert result.converged and result.x[0] > 0 > result.x[1]
 
 
-def test_the_null_model_takes_numbers(data):
+def test_the_null_model_accepts_continuous_targets(data):
     problem = InMemoryProblem(
-        Design(data.bags.instances, data.bags.offsets), data.number, np.ones(40), NoisyCount()
+        Design(data.bags.instances, data.bags.offsets), data.target, np.ones(40), NoisyCount()
     )
     theta = fit_null(problem, Control(1e-8, 100))
     assert theta[:2].tolist() == [0.0, 0.0]
     assert abs(problem.value_and_gradient(theta)[1][-1]) < 1e-7
 
 
-def test_densities_take_numbers(data):
-    problem = DensityProblem(data.bags.instances, data.bags.offsets, data.number, np.ones(40), NoisyCount())
+def test_densities_accept_continuous_targets(data):
+    problem = DensityProblem(data.bags.instances, data.bags.offsets, data.target, np.ones(40), NoisyCount())
     start = np.array([0.5, -0.5, 0.7, 0.7])
     assert gradient_error(problem, start) < 1e-5
     assert minimize_smooth(problem.value_and_gradient, start, Control(1e-5, 200)).converged
 
 
-def test_mixtures_take_numbers(data):
+def test_mixtures_accept_continuous_targets(data):
     bags, weight = data.bags, np.ones(40)
-    ground = prepare(make_family("gaussian"), "default", (1, 1), bags.blocks(data.number, weight))
+    ground = prepare(make_family("gaussian"), "default", (1, 1), bags.blocks(data.target, weight))
     model, blocks = build_model(ground, NoisyCount())
-    (found,) = run_em(model, blocks, Control(1e-6, 100), n_init=1, rng=np.random.RandomState(0))
-    assert found.converged
-    assert (np.diff(found.history) < 1e-9).all()
+    (result,) = run_em(model, blocks, Control(1e-6, 100), n_init=1, rng=np.random.RandomState(0))
+    assert result.converged
+    assert (np.diff(result.history) < 1e-9).all()

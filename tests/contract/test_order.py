@@ -48,5 +48,5 @@ def decisions(model, bags, y, seed):
 def test_convex_fits_agree_for_any_order_of_bags(model, data):
     expected = clone(model).fit(data.bags, data.y).decision_function(data.bags)
     for seed in range(3):
-        found = decisions(model, data.bags, data.y, seed)
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
+        scores = decisions(model, data.bags, data.y, seed)
+        np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-8 * np.abs(expected).max())

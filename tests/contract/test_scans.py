@@ -61,16 +61,16 @@ def everything_is_large(monkeypatch, large_from):
         monkeypatch.setattr(module, "block_rows", lambda _: 13)
 
 
-def some_data():
+def make_data():
     data = make_noisy_or_bags(48, size=(2, 6), coef=[2.0, -2.0, 0.0, 1.0], intercept=-1.5, random_state=7)
     return Bags(data.bags.instances.astype(np.float32), data.bags.offsets), data.y
 
 
 def predictions(model, bags, y):
-    said = {name: getattr(model, name)(bags) for name in (*OF_BAGS, *OF_INSTANCES) if hasattr(model, name)}
+    values = {name: getattr(model, name)(bags) for name in (*OF_BAGS, *OF_INSTANCES) if hasattr(model, name)}
     if hasattr(model, "posterior_instances"):
-        said["posterior_instances"] = model.posterior_instances(bags, y)
-    return said
+        values["posterior_instances"] = model.posterior_instances(bags, y)
+    return values
 
 
 def assert_same_predictions(ours, expected):
@@ -86,7 +86,7 @@ def assert_same_predictions(ours, expected):
 @pytest.mark.filterwarnings("ignore::bagwise.exceptions.ClassPriorWarning")
 @pytest.mark.parametrize("estimator", marked(EXAMPLES))
 def test_every_estimator_predicts_from_a_scan_and_from_large_bags(estimator, tmp_path, request):
-    bags, y = some_data()
+    bags, y = make_data()
     model = clone(estimator).fit(bags, y)
     order = np.random.default_rng(0).permutation(48)[:40]
     in_order, shuffled = predictions(model, bags, y), predictions(model, bags[order], y[order])
@@ -104,7 +104,7 @@ def test_every_estimator_predicts_from_a_scan_and_from_large_bags(estimator, tmp
 @pytest.mark.filterwarnings("ignore::bagwise.exceptions.ClassPriorWarning")
 @pytest.mark.parametrize("estimator", marked(EXAMPLES))
 def test_every_estimator_learns_from_a_scan_or_says_that_it_cannot(estimator, tmp_path):
-    bags, y = some_data()
+    bags, y = make_data()
     scan = scan_bags(save_parquet(tmp_path / "a.parquet", bags, y))
     if not estimator._streams:
         with pytest.raises(ValueError, match=r"scan\.load\(\) if its [\d.]+ kB fit, .* MILogisticRegression"):
@@ -137,7 +137,7 @@ class Nearest(ScoreClassifier):
 
 @pytest.fixture
 def scan_and_bags(everything_is_large, tmp_path):
-    bags, y = some_data()
+    bags, y = make_data()
     bags = Bags(bags.instances.astype(float), bags.offsets, bag_columns={"patient": np.arange(48) // 4})
     return scan_bags(save_parquet(tmp_path / "a.parquet", bags, y, layout="long")), bags, y
 
@@ -195,9 +195,9 @@ def test_what_a_scan_lacks_is_refused_as_in_memory(scan_and_bags, tmp_path):
         MILogisticRegression().fit(bags, y).posterior_instances(scan, [0, 1])
 
 
-def test_bags_are_looked_up_by_number_in_a_scan(scan_and_bags):
+def test_bags_are_looked_up_by_index_in_a_scan(scan_and_bags):
     scan, bags, y = scan_and_bags
-    ours, theirs = (ByIndex(Nearest(), some).fit(np.arange(40)[:, None], y[:40]) for some in (scan, bags))
+    ours, theirs = (ByIndex(Nearest(), X).fit(np.arange(40)[:, None], y[:40]) for X in (scan, bags))
     np.testing.assert_allclose(ours.estimator_.means_, theirs.estimator_.means_, rtol=1e-13)
     np.testing.assert_array_equal(ours.predict(ours.index), theirs.predict(theirs.index))
 
@@ -234,20 +234,20 @@ KERNELS = {
 
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 def test_kernels_of_bags_in_files_are_those_of_memory(kernel, tmp_path, request):
-    bags, y = some_data()
+    bags, y = make_data()
     order = np.random.default_rng(0).permutation(48)[:30]
     whole, picked, both = kernel(bags), kernel(bags[order]), kernel(bags[order], bags)
     request.getfixturevalue("everything_is_large")
     scan = scan_bags(save_parquet(tmp_path / "a.parquet", bags, y, layout="long"))
     np.testing.assert_array_equal(kernel(scan), kernel(bags))  # the same blocks, so the same bits
     np.testing.assert_array_equal(kernel(bags[order], scan), kernel(bags[order], bags))
-    for found, expected in (
+    for actual, expected in (
         (kernel(scan), whole),
         (kernel(scan[order]), picked),
         (kernel(scan[order], bags), both),
         (kernel(scan[order], scan), both),
     ):
-        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-14)
     for square in (kernel(scan), kernel(scan[order])):
         np.testing.assert_array_equal(square, square.T)
 
@@ -315,7 +315,7 @@ class UnweightedMLP(MLPClassifier):
 
 
 def test_a_small_scan_is_learned_from_as_in_memory(tmp_path):
-    bags, y = some_data()
+    bags, y = make_data()
     scan = scan_bags(save_parquet(tmp_path / "a.parquet", bags, y))
     model = SingleInstanceClassifier(SGDClassifier(loss="log_loss", random_state=0))
     ours, theirs = clone(model).fit(scan, y), clone(model).fit(bags, y)
@@ -348,7 +348,7 @@ def test_a_pipeline_learns_and_predicts_from_a_scan(many):
 
 
 def test_values_may_be_missing_where_a_transformer_fills_them_in(everything_is_large, tmp_path, monkeypatch):
-    bags, y = some_data()
+    bags, y = make_data()
     X = bags.instances.copy()
     X[::7, 1] = np.nan
     gaps = bags.with_instances(X)
@@ -388,13 +388,13 @@ def test_embeddings_learn_from_a_scan(many, monkeypatch):
 
 def test_blocks_in_a_random_order_are_all_blocks(many):
     scan, bags, _ = many
-    for some, expected in ((scan, bags), (scan[::-2], bags[::-2])):
+    for selected, expected in ((scan, bags), (scan[::-2], bags[::-2])):
         seen = np.full_like(expected.instances, np.nan)
-        numbers = np.arange(len(some))
+        indices = np.arange(len(selected))
         order = []
-        for block in some.shuffled_blocks(np.random.RandomState(0), numbers, np.ones(len(some))):
+        for block in selected.shuffled_blocks(np.random.RandomState(0), indices, np.ones(len(selected))):
             seen[block.rows(block.part_of(expected.offsets[:-1]))] = block.X
-            np.testing.assert_array_equal(block.y, numbers[block.bags])
+            np.testing.assert_array_equal(block.y, indices[block.bags])
             order.append(block.y[0])
         np.testing.assert_array_equal(seen, expected.instances)
         assert order != sorted(order)

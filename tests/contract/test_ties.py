@@ -73,7 +73,7 @@ def test_a_score_of_zero_is_positive():
 
 
 @pytest.mark.parametrize("model", [MissSVC(), MILogisticRegression()])
-def test_scores_and_probabilities_that_tie_have_the_label_of_the_positive_class(model):
+def test_ties_have_the_label_of_the_positive_class(model):
     model.fit(DATA.bags, np.where(DATA.y == 1, 7, 3))
     np.testing.assert_array_equal(model._labels_of(np.array([0.0, -5e-324])), [7, 3])
     np.testing.assert_array_equal(model._more_probable(np.array([[0.5, 0.5], [0.6, 0.4]])), [7, 3])

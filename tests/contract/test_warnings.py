@@ -33,13 +33,13 @@ DATA = make_noisy_or_bags(40, size=(1, 4), random_state=0)
 TEXT = np.where(DATA.y == 1, "yes", "no")
 
 
-def places(category, action) -> set[str]:
+def warned_lines(category, action) -> set[str]:
     """Return the source lines that warnings of a category refer to while `action` runs."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         action()
-    found = {(w.filename, w.lineno) for w in caught if issubclass(w.category, category)}
-    return {linecache.getline(*place).strip() for place in found}
+    locations = {(w.filename, w.lineno) for w in caught if issubclass(w.category, category)}
+    return {linecache.getline(*location).strip() for location in locations}
 
 
 def short(**parameters):
@@ -64,15 +64,15 @@ FITS = {
 
 
 @pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
-def test_a_fit_that_does_not_converge_is_reported_at_the_line_that_asked_for_it(fit):
-    (place,) = places(ConvergenceWarning, lambda: fit(DATA.y))
-    assert place.endswith((".fit(DATA.bags, y),", "cv=2),")), place
+def test_a_convergence_warning_refers_to_the_line_of_the_fit(fit):
+    (line,) = warned_lines(ConvergenceWarning, lambda: fit(DATA.y))
+    assert line.endswith((".fit(DATA.bags, y),", "cv=2),")), line
 
 
 @pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
-def test_the_choice_of_the_positive_class_is_reported_at_the_line_that_asked_for_it(fit):
-    (place,) = places(PositiveClassWarning, lambda: fit(TEXT))
-    assert place.endswith((".fit(DATA.bags, y),", "cv=2),")), place
+def test_a_positive_class_warning_refers_to_the_line_of_the_fit(fit):
+    (line,) = warned_lines(PositiveClassWarning, lambda: fit(TEXT))
+    assert line.endswith((".fit(DATA.bags, y),", "cv=2),")), line
 
 
 NESTED = {
@@ -84,20 +84,20 @@ NESTED = {
 
 
 @pytest.mark.parametrize("fit", NESTED.values(), ids=NESTED)
-def test_a_fit_inside_a_fit_is_reported_at_the_line_of_the_outer_one(fit):
-    (place,) = places(ConvergenceWarning, fit)
-    assert ".fit(DATA.bags, " in place
+def test_a_warning_of_a_nested_fit_refers_to_the_outer_fit(fit):
+    (line,) = warned_lines(ConvergenceWarning, fit)
+    assert ".fit(DATA.bags, " in line
 
 
-def test_a_label_without_a_model_is_reported_at_the_fit():
+def test_a_warning_of_a_label_without_a_model_refers_to_the_fit():
     def act():
         MultiLabelBagClassifier(MILogisticRegression()).fit(DATA.bags, np.column_stack([DATA.y, DATA.y * 0]))
 
-    (place,) = places(UserWarning, act)
-    assert place.startswith("MultiLabelBagClassifier")
+    (line,) = warned_lines(UserWarning, act)
+    assert line.startswith("MultiLabelBagClassifier")
 
 
-def test_a_pickle_of_another_version_is_reported_where_it_is_read(monkeypatch):
+def test_a_version_warning_refers_to_the_line_that_loads(monkeypatch):
     model = BagStatistics().fit(DATA.bags)
     file = io.BytesIO()
     monkeypatch.setattr(estimators, "__version__", "0.0.1")
@@ -105,17 +105,17 @@ def test_a_pickle_of_another_version_is_reported_where_it_is_read(monkeypatch):
     joblib.dump(model, file)
     monkeypatch.undo()
     file.seek(0)
-    assert places(VersionWarning, lambda: pickle.loads(old)) == {
-        "assert places(VersionWarning, lambda: pickle.loads(old)) == {"
+    assert warned_lines(VersionWarning, lambda: pickle.loads(old)) == {
+        "assert warned_lines(VersionWarning, lambda: pickle.loads(old)) == {"
     }
-    assert places(VersionWarning, lambda: joblib.load(file)) == {
-        "assert places(VersionWarning, lambda: joblib.load(file)) == {"
+    assert warned_lines(VersionWarning, lambda: joblib.load(file)) == {
+        "assert warned_lines(VersionWarning, lambda: joblib.load(file)) == {"
     }
 
 
-def test_a_warning_of_a_worker_is_given_all_the_same():
+def test_warnings_of_workers_are_shown():
     def act():
         with joblib.parallel_backend("threading", n_jobs=2):
             OneVsOneBagClassifier(short(), n_jobs=2).fit(DATA.bags, np.arange(40) % 3)
 
-    assert places(ConvergenceWarning, act)
+    assert warned_lines(ConvergenceWarning, act)

@@ -50,18 +50,18 @@ with replacing(sys.argv[1]) as part, replacing_folder(sys.argv[1] + "-folder") a
     assert len(load_npz(path)[0]) == 2
 
 
-def test_of_two_writers_of_a_csv_file_one_wins_whole(tmp_path):
+def test_two_writers_of_a_csv_file_never_mix_their_contents(tmp_path):
     path = tmp_path / "a.csv"
-    one = Bags(np.zeros((6, 2)), [0, 2, 4, 6], ids=["1", "2", "3"])
-    two = Bags(np.ones((6, 2), np.float32), [0, 2, 4, 6])
-    save_csv(path, one, [0, 1, 1])
+    float64_bags = Bags(np.zeros((6, 2)), [0, 2, 4, 6], ids=["1", "2", "3"])
+    float32_bags = Bags(np.ones((6, 2), np.float32), [0, 2, 4, 6])
+    save_csv(path, float64_bags, [0, 1, 1])
     stop = threading.Event()
 
     def write(bags):
         while not stop.is_set():
             save_csv(path, bags, [0, 1, 1])
 
-    writers = [threading.Thread(target=write, args=(bags,)) for bags in (one, two)]
+    writers = [threading.Thread(target=write, args=(bags,)) for bags in (float64_bags, float32_bags)]
     for writer in writers:
         writer.start()
     seen = set()
@@ -74,7 +74,7 @@ def test_of_two_writers_of_a_csv_file_one_wins_whole(tmp_path):
     assert seen <= {("float64", 0.0), ("float32", 1.0)}
 
 
-def test_the_description_of_a_csv_file_lies_beside_the_file_not_its_link(tmp_path):
+def test_the_description_of_a_csv_file_is_stored_next_to_the_linked_file(tmp_path):
     (tmp_path / "far").mkdir()
     real, link = tmp_path / "far" / "real.csv", tmp_path / "link.csv"
     link.symlink_to(real)
@@ -82,5 +82,5 @@ def test_the_description_of_a_csv_file_lies_beside_the_file_not_its_link(tmp_pat
     save_csv(link, bags, [0, 1])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["far", "link.csv"] and link.is_symlink()
     for name in (real, link):
-        found, _ = load_csv(name)
-        assert found.instances.dtype == np.float32 and found.ids.tolist() == ["007", "8"]
+        bags_read, _ = load_csv(name)
+        assert bags_read.instances.dtype == np.float32 and bags_read.ids.tolist() == ["007", "8"]

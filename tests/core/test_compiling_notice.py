@@ -14,7 +14,7 @@ from bagwise._core.compiled import notice
 from bagwise._core.compiled.notice import CompilingNotice
 
 
-def told_of(module="bagwise._core.compiled.or_"):
+def compile_event(module="bagwise._core.compiled.or_"):
     function = SimpleNamespace(__module__=module)
     return SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=function)})
 
@@ -35,30 +35,30 @@ class Terminal:
 
 @pytest.fixture
 def terminal(monkeypatch):
-    found = Terminal()
+    terminal = Terminal()
     # Patch the module's `sys`, because pytest replaces sys.stderr when the test begins.
-    monkeypatch.setattr(notice, "sys", SimpleNamespace(stderr=found, modules={}))
+    monkeypatch.setattr(notice, "sys", SimpleNamespace(stderr=terminal, modules={}))
     monkeypatch.setattr(
         notice.multiprocessing, "current_process", lambda: SimpleNamespace(name="MainProcess")
     )
-    return found
+    return terminal
 
 
-def compile_for(listener, seconds, told=None):
-    listener.on_start(told or told_of())
+def compile_for(listener, seconds, event=None):
+    listener.on_start(event or compile_event())
     time.sleep(seconds)
-    listener.on_end(told or told_of())
+    listener.on_end(event or compile_event())
 
 
-def test_it_is_said_while_the_compiler_runs_and_once(terminal):
+def test_the_notice_is_shown_once_while_the_compiler_runs(terminal):
     listener = CompilingNotice(patience=0.05)
-    listener.on_start(told_of())
-    listener.on_start(told_of())  # a nested compilation
-    listener.on_end(told_of())
+    listener.on_start(compile_event())
+    listener.on_start(compile_event())  # a nested compilation
+    listener.on_end(compile_event())
     assert terminal.text == ""
     time.sleep(0.3)
     assert terminal.text.count("compiling (first run only") == 1
-    listener.on_end(told_of())
+    listener.on_end(compile_event())
     compile_for(listener, 0.2)
     assert terminal.text.count("compiling (first run only") == 1
 
@@ -72,9 +72,9 @@ def test_short_compilations_add_up(terminal):
     assert terminal.text.count("compiling (first run only") == 1
 
 
-def test_kernels_of_others_and_workers_are_none_of_our_business(terminal, monkeypatch):
+def test_no_notice_for_other_packages_or_in_workers(terminal, monkeypatch):
     listener = CompilingNotice(patience=0.01)
-    compile_for(listener, 0.1, told_of("somebody.else"))
+    compile_for(listener, 0.1, compile_event("somebody.else"))
     monkeypatch.setattr(
         notice.multiprocessing, "current_process", lambda: SimpleNamespace(name="LokyProcess-1")
     )
@@ -82,7 +82,7 @@ def test_kernels_of_others_and_workers_are_none_of_our_business(terminal, monkey
     assert terminal.text == ""
 
 
-def test_without_a_terminal_it_is_logged(terminal, monkeypatch, caplog):
+def test_without_a_terminal_the_notice_is_logged(terminal, monkeypatch, caplog):
     monkeypatch.setattr(terminal, "isatty", lambda: False)
     listener = CompilingNotice(patience=0.01)
     with caplog.at_level(logging.INFO, logger="bagwise"):
@@ -101,7 +101,7 @@ Or().log_proba(np.zeros(4), np.array([0, 2, 4]))
 
 
 @pytest.mark.slow
-def test_numba_tells_of_what_it_compiles_and_not_of_what_it_finds(tmp_path):
+def test_only_compiled_kernels_are_reported_not_cached_ones(tmp_path):
     pty = pytest.importorskip("pty", reason="needs a terminal")
     for expected in (1, 0):  # the second process loads it from the cache
         master, slave = pty.openpty()

@@ -17,7 +17,7 @@ def make_model(seed, k, condition=30.0):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_coordinate_descent_never_rises_and_ends_where_the_optimality_conditions_hold(seed):
+def test_coordinate_descent_never_rises_and_ends_at_the_optimum(seed):
     H, gradient, start, penalty = make_model(seed, 12)
 
     def value(b):

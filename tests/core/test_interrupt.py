@@ -52,14 +52,14 @@ def test_the_second_interrupt_ends_the_block_at_once():
 
 
 @pytest.mark.parametrize("at_once", [False, True])
-@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("i_call", [0, 1])
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_an_interrupt_while_a_block_begins_or_ends_leaves_nothing_behind(number, when, at_once, monkeypatch):
+def test_an_interrupt_while_a_block_begins_or_ends_leaves_nothing_behind(i_call, when, at_once, monkeypatch):
     calls, install = [], signal.signal
 
     def interrupted(*arguments):
         calls.append(arguments)
-        is_hit = len(calls) == number + 1
+        is_hit = len(calls) == i_call + 1
         if is_hit and when == "before":
             press()
         before = install(*arguments)
@@ -74,7 +74,7 @@ def test_an_interrupt_while_a_block_begins_or_ends_leaves_nothing_behind(number,
     assert interrupt._current is None and len(calls) <= 2
 
 
-def test_the_second_interrupt_restores_the_usual_handler_wherever_it_strikes():
+def test_the_second_interrupt_restores_the_usual_handler():
     after = []
     with pytest.raises(KeyboardInterrupt), interruptible():
         press()
@@ -139,7 +139,7 @@ def test_code_of_others_ends_at_once_and_a_fit_inside_it_after_its_step():
     assert steps == ["waits", "waits again"]
 
 
-def test_a_fit_that_was_stopped_has_not_converged_although_one_of_its_starts_has():
+def test_a_stopped_fit_has_not_converged_even_if_a_start_has():
     model = SimpleNamespace(tol=1e-4)
     converged = SolverResult(None, 1.0, Status.CONVERGED, 1, (2.0, 1.0))
     record_result(model, [converged])
@@ -152,7 +152,7 @@ def test_a_fit_that_was_stopped_has_not_converged_although_one_of_its_starts_has
     assert model.converged_ is False
 
 
-@pytest.mark.parametrize("handler", [signal.SIG_IGN, lambda number, frame: None])
+@pytest.mark.parametrize("handler", [signal.SIG_IGN, lambda signum, frame: None])
 def test_a_program_that_has_its_own_handler_keeps_it(handler):
     signal.signal(signal.SIGINT, handler)
     with interruptible() as stop:
@@ -184,7 +184,7 @@ def wait_for_the_flag(begun):
         assert stop.wait(60)
 
 
-def test_a_block_in_a_worker_thread_watches_the_flag_of_the_main_threads_block_and_raises():
+def test_a_block_in_a_worker_thread_is_stopped_by_the_main_thread():
     with pytest.raises(KeyboardInterrupt), interruptible():
         thread, raised = in_a_thread(wait_for_the_flag)
         assert thread.is_alive()

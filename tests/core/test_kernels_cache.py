@@ -69,7 +69,7 @@ def copied(request, tmp_path):
     return folder, cache, run
 
 
-def test_a_kernel_is_compiled_again_if_its_code_or_that_of_a_helper_changes_not_its_comments(copied):
+def test_a_kernel_is_recompiled_if_code_changes_but_not_for_comments(copied):
     folder, cache, run = copied
     assert run() == (7, 0, 1) and run() == (7, 1, 0)
     commented = CALLER.replace("def call(x):", 'def call(x):\n    """Multiply and add."""  # a comment')
@@ -153,20 +153,20 @@ def compiled(cache):
 
 def test_a_clone_takes_the_machine_code_of_an_equal_one_and_of_no_other(keeper):
     module, clone = keeper
-    one = clone("one", "x = 1")
-    one.mkdir()
-    (one / "kernel.nbi").write_bytes(b"index")
-    (one / "kernel.1.nbc").write_bytes(b"machine code")
+    first = clone("one", "x = 1")
+    first.mkdir()
+    (first / "kernel.nbi").write_bytes(b"index")
+    (first / "kernel.1.nbc").write_bytes(b"machine code")
     module.keep()
-    two = clone("two", "x = 1  # a comment")
+    second = clone("two", "x = 1  # a comment")
     module.take()
-    assert compiled(two) == compiled(one) and len(compiled(two)) == 2
+    assert compiled(second) == compiled(first) and len(compiled(second)) == 2
     other = clone("other", "x = 2")
     module.take()
     assert not other.exists()
 
 
-def test_more_machine_code_takes_the_place_of_less_and_the_oldest_make_room(keeper, tmp_path):
+def test_more_machine_code_replaces_less_and_the_oldest_is_removed(keeper, tmp_path):
     module, clone = keeper
     for i in range(module.KEPT + 2):
         cache = clone(f"clone{i}", f"x = {i}")

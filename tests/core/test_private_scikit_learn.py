@@ -23,7 +23,7 @@ def is_private(name: str) -> bool:
 
 # Private names of scikit-learn's classes, except one that every estimator defines (`sklearn_private.py`
 # explains why), a name that our classes use as well, and one that notebooks call.
-OWN = {
+PRIVATE_NAMES = {
     name
     for cls in (BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin, Pipeline)
     for name in dir(cls)
@@ -40,7 +40,7 @@ def private_uses(source: str) -> list[str]:
                 used += [f"{module}.{alias.name}" for alias in names]
             case ast.Import(names=names):
                 used += [alias.name for alias in names if alias.name.split(".")[0] == "sklearn"]
-            case ast.Attribute(attr=name) | ast.FunctionDef(name=name) if name in OWN:
+            case ast.Attribute(attr=name) | ast.FunctionDef(name=name) if name in PRIVATE_NAMES:
                 used.append(name)
             case ast.Attribute(attr=name) if name.startswith("_sklearn_"):
                 used.append(name)

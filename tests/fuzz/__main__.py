@@ -24,8 +24,8 @@ def main() -> int:
     else:
         kinds = [arguments.kind] if arguments.kind else list(SHARES)
         show = _show_all if arguments.verbose or arguments.cases == 1 else _show_failures
-        how = {"only": arguments.only, "show": show, "jobs": arguments.jobs}
-        tallies = [campaign(kind, arguments.seed, arguments.cases, **how) for kind in kinds]
+        options = {"only": arguments.only, "show": show, "jobs": arguments.jobs}
+        tallies = [campaign(kind, arguments.seed, arguments.cases, **options) for kind in kinds]
     for tally in tallies:
         _line(str(tally))
     failures = [(tally.kind, seed) for tally in tallies for seed, _ in tally.failures]
@@ -43,16 +43,16 @@ def _line(text: str) -> None:
 
 def _show_part(tally) -> None:
     if tally.failures:
-        _line(tally.told())
+        _line(tally.report())
 
 
 def _show_all(kind: str, event: dict) -> None:
-    _line(f"{kind} {event['seed']}: {event['outcome']} in {event['spent']:.3f} s. {event['told']}")
+    _line(f"{kind} {event['seed']}: {event['outcome']} in {event['spent']:.3f} s. {event['message']}")
 
 
 def _show_failures(kind: str, event: dict) -> None:
     if event["outcome"] == "failed":
-        _line(f"{event['told']}\n  repeat: python -m tests.fuzz --kind {kind} --seed {event['seed']}\n")
+        _line(f"{event['message']}\n  repeat: python -m tests.fuzz --kind {kind} --seed {event['seed']}\n")
 
 
 if __name__ == "__main__":

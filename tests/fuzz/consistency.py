@@ -28,12 +28,12 @@ MAY_BE_INFINITE = {
 }
 
 
-def everything(model, bags, y) -> dict[str, np.ndarray]:
+def all_predictions(model, bags, y) -> dict[str, np.ndarray]:
     """Return all predictions of a model for bags, by method."""
-    said = {name: getattr(model, name)(bags) for name in METHODS if hasattr(model, name)}
+    predictions = {name: getattr(model, name)(bags) for name in METHODS if hasattr(model, name)}
     if y is not None and hasattr(model, "posterior_instances"):
-        said["posterior_instances"] = model.posterior_instances(bags, y)
-    return {name: _as_array(value) for name, value in said.items()}
+        predictions["posterior_instances"] = model.posterior_instances(bags, y)
+    return {name: _as_array(value) for name, value in predictions.items()}
 
 
 def _as_array(value) -> np.ndarray:
@@ -42,7 +42,7 @@ def _as_array(value) -> np.ndarray:
     return value.toarray() if sp.issparse(value) else np.asarray(value)
 
 
-def look_at_fit(model) -> None:
+def check_fit(model) -> None:
     """Check that fitted attributes are finite, and that the objective never rises."""
     for name, value in vars(model).items():
         is_fitted = name.endswith("_") and not name.startswith("_")
@@ -58,13 +58,13 @@ def look_at_fit(model) -> None:
         require_close(history[-1], model.objective_, 1e-9, "objective_ and the last value of its history")
 
 
-def look_at_words(model, said: dict[str, np.ndarray], kind: str) -> None:
+def check_predictions(model, predictions: dict[str, np.ndarray], kind: str) -> None:
     """Check that predictions are finite, probabilities are valid, and labels agree with scores.
 
-    `kind` is the type of the target: `"classes"`, `"numbers"` (continuous), `"matrix"` (several labels) or
+    `kind` is the type of the target: `"classes"`, `"continuous"`, `"matrix"` (several labels) or
     `"none"`.
     """
-    for name, value in said.items():
+    for name, value in predictions.items():
         if (type(model).__name__, name) in MAY_BE_INFINITE:
             continue
         if name == "decision_function" and _forbids(model):
@@ -73,9 +73,9 @@ def look_at_words(model, said: dict[str, np.ndarray], kind: str) -> None:
         if "proba" in name or "posterior" in name:
             require(((value >= 0) & (value <= 1 + 1e-12)).all(), f"{name} is outside [0, 1]")
     for level in ("", "_instances"):
-        label, score = said.get("predict" + level), said.get("decision_function" + level)
-        proba = said.get("predict_proba" + level)
-        if label is None or kind in ("numbers", "none"):
+        label, score = predictions.get("predict" + level), predictions.get("decision_function" + level)
+        proba = predictions.get("predict_proba" + level)
+        if label is None or kind in ("continuous", "none"):
             continue
         if kind == "matrix":
             _several_labels(label, proba, level)

@@ -51,15 +51,15 @@ def _damaged_bags(whole: stock.Whole, path: Path, folder: Path, rng, story: list
     files = sorted(file for file in folder.rglob("*") if file.is_file())
     file = files[rng.integers(len(files))]
     inside = file.suffix == ".npz" and rng.random() < 0.3
-    how = _forge_member(file, rng) if inside else _damage_file(file, rng)
-    story.append(f"{how} {file.name}")
+    change = _forge_member(file, rng) if inside else _damage_file(file, rng)
+    story.append(f"{change} {file.name}")
     reader = str(rng.choice(["load", "load", "scan", "parts"]))
     if reader == "scan" and whole.kind not in _SCANNED:
         reader = "load"
     if reader == "parts" and not whole.kind.startswith("parquet"):
         reader = "load"
     story.append(reader)
-    bags, y = read_or_refused(lambda: _read(reader, path), files, how)
+    bags, y = read_or_refused(lambda: _read(reader, path), files, change)
     _look_at(bags, y)
     if whole.kind in _CHECKED and not inside:
         try:
@@ -75,9 +75,9 @@ def _damage_file(file: Path, rng) -> str:
     if rng.random() < 0.02:
         file.write_bytes(b"")
         return "emptied"
-    how, bad = damage(file.read_bytes(), rng)
+    change, bad = damage(file.read_bytes(), rng)
     file.write_bytes(bad)
-    return how
+    return change
 
 
 def _forge_member(file: Path, rng) -> str:
@@ -85,9 +85,9 @@ def _forge_member(file: Path, rng) -> str:
     with zipfile.ZipFile(file) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     name = sorted(members)[rng.integers(len(members))]
-    how, members[name] = damage(members[name], rng)
+    change, members[name] = damage(members[name], rng)
     file.write_bytes(_zipped(members))
-    return f"forged {name}, {how}, in"
+    return f"forged {name}, {change}, in"
 
 
 def _zipped(members: dict[str, bytes]) -> bytes:
@@ -98,18 +98,18 @@ def _zipped(members: dict[str, bytes]) -> bytes:
     return out.getvalue()
 
 
-def read_or_refused(call, files: list[Path], how: str):
+def read_or_refused(call, files: list[Path], change: str):
     """Call a reader; a ValueError that names a file becomes `Refused`, and any other error is a failure."""
     try:
         return call()
     except Exception as error:
-        kinds = (ValueError, FileNotFoundError) if how == "removed" else (ValueError,)
+        kinds = (ValueError, FileNotFoundError) if change == "removed" else (ValueError,)
         # Subclasses of ValueError that bagwise defines are allowed. Others, as from decoders, are not.
         is_ours = isinstance(error, kinds) and type(error).__module__.startswith("bagwise.")
         require(type(error) in kinds or is_ours, f"not a ValueError: {shown(error)}")
         require(not _wanted_memory(error), f"allocated a size that the file declares: {shown(error)}")
-        told, names = str(error), {file.name for file in files} | {file.parent.name for file in files}
-        require(any(name in told for name in names), f"the error does not name a file: {shown(error)}")
+        message, names = str(error), {file.name for file in files} | {file.parent.name for file in files}
+        require(any(name in message for name in names), f"the error does not name a file: {shown(error)}")
         raise Refused(shown(error)) from error
 
 
@@ -160,12 +160,12 @@ def _damaged_index(whole: stock.Whole, path: Path, rng, story: list[str]) -> Non
 def _damaged_model(path: Path, rng, story: list[str]) -> None:
     if rng.random() < 0.5:
         whole = path.read_bytes()
-        story.append(how := _damage_file(path, rng))
-        model = read_or_refused(lambda: load(path), [path], how)
+        story.append(change := _damage_file(path, rng))
+        model = read_or_refused(lambda: load(path), [path], change)
         require(path.read_bytes() == whole, "a damaged model was loaded")
         # A forged file with a correct checksum: the model may predict nonsense, but it must not crash.
-    story.append(how := _forge_model(path, rng))
-    model = read_or_refused(lambda: load(path), [path], how)
+    story.append(change := _forge_model(path, rng))
+    model = read_or_refused(lambda: load(path), [path], change)
     bags, _ = stock.training()
     try:
         for method in ("predict", "decision_function"):
@@ -181,6 +181,6 @@ def _forge_model(path: Path, rng) -> str:
     name = sorted(members)[rng.integers(len(members))]
     if rng.random() < 0.5:
         name = "schema.json"
-    how, members[name] = damage(members[name], rng)
+    change, members[name] = damage(members[name], rng)
     write_model(path, card, _zipped(members))
-    return f"forged {name}, {how}"
+    return f"forged {name}, {change}"

@@ -7,8 +7,8 @@ import struct
 
 import numpy as np
 
-_NUMBERS = (0, 1, 2, 127, 255, 2**15, 2**31 - 1, 2**31, 2**32 - 1, 2**40, 2**62, -1, -2, -(2**31), 10**12)
-_WORDS = (
+_INTEGERS = (0, 1, 2, 127, 255, 2**15, 2**31 - 1, 2**31, 2**32 - 1, 2**40, 2**62, -1, -2, -(2**31), 10**12)
+_TOKENS = (
     b"",
     b"null",
     b"-1",
@@ -37,8 +37,8 @@ def damage(whole: bytes, rng: np.random.Generator) -> tuple[str, bytes]:
         repeat,
         swap,
         insert,
-        number,
-        number,
+        binary_integer,
+        binary_integer,
         digits,
         word,
     )
@@ -111,9 +111,9 @@ def insert(data: bytearray, rng) -> None:
     data[begin:begin] = rng.bytes(int(rng.integers(1, 30)))
 
 
-def number(data: bytearray, rng) -> None:
+def binary_integer(data: bytearray, rng) -> None:
     """Write an unusual binary integer at a random position."""
-    value = _NUMBERS[rng.integers(len(_NUMBERS))]
+    value = _INTEGERS[rng.integers(len(_INTEGERS))]
     form = ("<q", "<i", "<h", ">q")[rng.integers(4)]
     size = struct.calcsize(form)
     begin, _ = _range(data, rng)
@@ -123,19 +123,19 @@ def number(data: bytearray, rng) -> None:
 
 def digits(data: bytearray, rng) -> None:
     """Replace an integer that is written in decimal digits."""
-    found = list(re.finditer(rb"\d+", bytes(data[:200_000])))
-    if not found:
+    matches = list(re.finditer(rb"\d+", bytes(data[:200_000])))
+    if not matches:
         return flip(data, rng)
-    place = found[rng.integers(len(found))]
-    data[place.start() : place.end()] = str(abs(_NUMBERS[rng.integers(len(_NUMBERS))])).encode()
+    match = matches[rng.integers(len(matches))]
+    data[match.start() : match.end()] = str(abs(_INTEGERS[rng.integers(len(_INTEGERS))])).encode()
     return None
 
 
 def word(data: bytearray, rng) -> None:
     """Replace a word by another one."""
-    found = list(re.finditer(rb"[A-Za-z_0-9.\-]+|[\[\]{},:\"]", bytes(data[:200_000])))
-    if not found:
+    matches = list(re.finditer(rb"[A-Za-z_0-9.\-]+|[\[\]{},:\"]", bytes(data[:200_000])))
+    if not matches:
         return flip(data, rng)
-    place = found[rng.integers(len(found))]
-    data[place.start() : place.end()] = _WORDS[rng.integers(len(_WORDS))]
+    match = matches[rng.integers(len(matches))]
+    data[match.start() : match.end()] = _TOKENS[rng.integers(len(_TOKENS))]
     return None

@@ -142,10 +142,10 @@ def draw_classes(rng, n: int, n_classes: int = 2, *, alone: bool = True) -> np.n
     Some draws have a class with a single bag. They are rare if `alone` is false, because every training fold
     needs all classes.
     """
-    how = rng.integers(4) if alone or rng.random() < 0.2 else 2
-    if how == 0:
+    method = rng.integers(4) if alone or rng.random() < 0.2 else 2
+    if method == 0:
         codes = np.zeros(n, dtype=int)
-    elif how == 1:
+    elif method == 1:
         codes = np.full(n, n_classes - 1)
     else:
         codes = rng.integers(0, n_classes, size=n)
@@ -155,27 +155,27 @@ def draw_classes(rng, n: int, n_classes: int = 2, *, alone: bool = True) -> np.n
 
 def as_labels(rng, codes: np.ndarray) -> tuple[np.ndarray, str]:
     """Convert class indices to labels of a random type, in the same order."""
-    how = str(rng.choice(LABELS))
-    words = np.array(["absent", "maybe", "there", "zoo"])
-    if codes.max() > 1 and how in ("bool", "-1/1"):
-        how = "text"
+    kind = str(rng.choice(LABELS))
+    texts = np.array(["absent", "maybe", "there", "zoo"])
+    if codes.max() > 1 and kind in ("bool", "-1/1"):
+        kind = "text"
     y = {
         "0/1": lambda: codes,
         "-1/1": lambda: 2 * codes - 1,
         "bool": lambda: codes.astype(bool),
-        "text": lambda: words[codes],
+        "text": lambda: texts[codes],
         "float": lambda: codes.astype(float),
         "1/2": lambda: codes + 1,
-        "object": lambda: words[codes].astype(object),
-    }[how]()
-    return y, how
+        "object": lambda: texts[codes].astype(object),
+    }[kind]()
+    return y, kind
 
 
 def draw_weights(rng, codes: np.ndarray) -> tuple[np.ndarray | None, str]:
     """Draw bag weights; at least one bag of every class has a positive weight."""
-    n, how = len(codes), str(rng.choice(WEIGHTS))
-    if how == "none":
-        return None, how
+    n, kind = len(codes), str(rng.choice(WEIGHTS))
+    if kind == "none":
+        return None, kind
     weight = {
         "ones": lambda: np.ones(n),
         "counts": lambda: rng.integers(0, 3, size=n).astype(float),
@@ -184,44 +184,44 @@ def draw_weights(rng, codes: np.ndarray) -> tuple[np.ndarray | None, str]:
         "huge": lambda: rng.uniform(1, 2, size=n) * 10.0 ** rng.uniform(9, 49),
         "absurd": lambda: np.full(n, rng.choice([1e-150, 1e150])),
         "mixed": lambda: 10.0 ** rng.integers(-12, 12, size=n),
-    }[how]()
+    }[kind]()
     _, first = np.unique(codes, return_index=True)
     weight[first] = np.maximum(weight[first], weight.max())
-    return weight, how
+    return weight, kind
 
 
-def contain(drawn: Drawn, how: str, folder: Path):
+def contain(drawn: Drawn, container: str, folder: Path):
     """Convert bags to a container, or return None if the container does not support them."""
     X, offsets, sizes = drawn.X, drawn.offsets, np.diff(drawn.offsets)
     parts = [X[i:j] for i, j in pairwise(offsets)]
-    if how == "bags":
+    if container == "bags":
         return drawn.bags
-    if how == "list":
+    if container == "list":
         return parts
-    if how == "objects":
+    if container == "objects":
         out = np.empty(len(parts), dtype=object)
         out[:] = parts
         return out
-    if how == "cube":
+    if container == "cube":
         return np.stack(parts) if len(set(sizes)) == 1 else None
-    if how == "matrix":
+    if container == "matrix":
         return X if (sizes == 1).all() else None
-    if how == "fortran":
+    if container == "fortran":
         return Bags(np.asfortranarray(X), offsets)
     if X.dtype == object:
         return None
-    if how == "csr":
+    if container == "csr":
         return Bags(sp.csr_array(X), offsets) if X.dtype.name != "float16" else None
-    if how == "list of csr":
+    if container == "list of csr":
         return [sp.csr_matrix(part) for part in parts] if X.dtype.name != "float16" else None
-    if how == "scan":
+    if container == "scan":
         if X.dtype.kind == "b" or X.dtype.name == "float16":
             return None
         return scan_bags(save_parquet(folder / "bags.parquet", drawn.bags))
-    if how == "frame":
+    if container == "frame":
         import pandas as pd
 
         names = [f"f{i}" for i in range(X.shape[1])]
         frame = pd.DataFrame(X, columns=names).assign(bag=np.repeat(np.arange(len(parts)), sizes))
         return Bags.from_frame(frame, bag="bag", features=names)
-    raise ValueError(f"unknown container {how!r}.")
+    raise ValueError(f"unknown container {container!r}.")

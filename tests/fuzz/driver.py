@@ -40,13 +40,13 @@ class Tally:
     spent: float = 0.0
     slowest: tuple[float, int] = (0.0, -1)
 
-    def add(self, seed: int, outcome: str, told: str, spent: float) -> None:
+    def add(self, seed: int, outcome: str, message: str, spent: float) -> None:
         """Add the outcome of one case."""
         self.outcomes[outcome] += 1
         self.spent += spent
         self.slowest = max(self.slowest, (spent, seed))
         if outcome == "failed":
-            self.failures.append((seed, told))
+            self.failures.append((seed, message))
 
     def include(self, part: Tally) -> None:
         """Add the outcomes of another tally."""
@@ -55,11 +55,11 @@ class Tally:
         self.spent += part.spent
         self.slowest = max(self.slowest, part.slowest)
 
-    def told(self) -> str:
+    def report(self) -> str:
         """Return all failures, each with the command that repeats it."""
         return "\n\n".join(
-            f"{told}\n  repeat: python -m tests.fuzz --kind {self.kind} --seed {seed}"
-            for seed, told in self.failures
+            f"{message}\n  repeat: python -m tests.fuzz --kind {self.kind} --seed {seed}"
+            for seed, message in self.failures
         )
 
     def __str__(self) -> str:
@@ -88,7 +88,7 @@ def _slice(kind: str, first: int, stop: int, only: str | None, show) -> Tally:
     tally, seed = Tally(kind), first
     while seed < stop:
         for event in _child(kind, seed, stop - seed, only):
-            tally.add(event["seed"], event["outcome"], event["told"], event["spent"])
+            tally.add(event["seed"], event["outcome"], event["message"], event["spent"])
             seed = event["seed"] + 1
             if show is not None:
                 show(kind, event)
@@ -113,8 +113,8 @@ def _child(kind: str, first: int, count: int, only: str | None) -> Iterator[dict
         cwd=ROOT,
         env=environment,
     )
-    words: list[str] = []
-    reader = threading.Thread(target=lambda: words.append(child.stderr.read()[-3000:]), daemon=True)
+    stderr: list[str] = []
+    reader = threading.Thread(target=lambda: stderr.append(child.stderr.read()[-3000:]), daemon=True)
     reader.start()
     at = first
     timer = threading.Timer(_SILENCE, child.kill)
@@ -139,8 +139,15 @@ def _child(kind: str, first: int, count: int, only: str | None) -> Iterator[dict
         child.stdout.close()
         child.stderr.close()
     if at < first + count:  # the process ended before the last case
-        how = f"ended by {signal.Signals(-child.returncode).name}" if child.returncode < 0 else "ended early"
-        yield {"seed": at, "outcome": "failed", "told": f"the process {how}\n{''.join(words)}", "spent": 0.0}
+        reason = (
+            f"ended by {signal.Signals(-child.returncode).name}" if child.returncode < 0 else "ended early"
+        )
+        yield {
+            "seed": at,
+            "outcome": "failed",
+            "message": f"the process {reason}\n{''.join(stderr)}",
+            "spent": 0.0,
+        }
 
 
 def long_run(first: int, seconds: float, jobs: int, show) -> list[Tally]:
@@ -153,11 +160,11 @@ def long_run(first: int, seconds: float, jobs: int, show) -> list[Tally]:
     def play() -> None:
         while time.monotonic() < until:
             with lock:
-                number = next(rounds)
+                index = next(rounds)
             for kind, share in SHARES.items():
                 if time.monotonic() >= until:
                     return
-                part = campaign(kind, first + number * share, share)
+                part = campaign(kind, first + index * share, share)
                 with lock:
                     tallies[kind].include(part)
                     show(part)

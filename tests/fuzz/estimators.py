@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 from tests.fuzz import data, relations
 from tests.fuzz.choosing import chosen, generator
-from tests.fuzz.consistency import everything, look_at_fit, look_at_words
+from tests.fuzz.consistency import all_predictions, check_fit, check_predictions
 from tests.fuzz.judging import Refused, asked
 from tests.fuzz.parameters import draw_estimator
 
@@ -31,10 +31,10 @@ EXEMPT = {
 
 def subjects() -> dict[str, type[BaseEstimator]]:
     """Return all public estimators of bags, by name."""
-    found = {name: getattr(bagwise, name) for name in bagwise.__all__}
+    public = {name: getattr(bagwise, name) for name in bagwise.__all__}
     return {
         name: cls
-        for name, cls in found.items()
+        for name, cls in public.items()
         if inspect.isclass(cls)
         and issubclass(cls, BagEstimator)
         and hasattr(cls, "fit")
@@ -71,7 +71,7 @@ class Case:
         if not _needs_labels(cls):
             self.kind, self.codes, self.y = "none", np.arange(n) % 2, None
         elif is_regressor(example_of(cls)):
-            self.kind, self.codes = "numbers", np.arange(n) % 2
+            self.kind, self.codes = "continuous", np.arange(n) % 2
             self.y = rng.normal(size=n) * rng.choice([1.0, 1e-100, 1e100])
         elif classifier is not None and classifier.multi_label and rng.random() < 0.8:
             self.kind, self.codes = "matrix", np.arange(n) % 2
@@ -112,21 +112,21 @@ class Case:
         X = self.contained()
         model = clone(self.model)
         asked(self.fit, model, X, self.y, self.weight)
-        look_at_fit(model)
-        said = asked(everything, model, X if isinstance(X, Bags) else self.bags(), self.y)
-        look_at_words(model, said, self.kind)
+        check_fit(model)
+        predictions = asked(all_predictions, model, X if isinstance(X, Bags) else self.bags(), self.y)
+        check_predictions(model, predictions, self.kind)
         name = str(self.rng.choice(list(relations.ALL)))
         self.relation = name
-        relations.ALL[name](self, model, said)
+        relations.ALL[name](self, model, predictions)
         other = self.others()
         if other is not None:
             self.relation = f"then bags with {other[0]}"
-            look_at_words(model, asked(everything, model, other[1], None), self.kind)
+            check_predictions(model, asked(all_predictions, model, other[1], None), self.kind)
 
     def fit(self, model, X, y, weight):
         """Fit with or without labels and weights."""
-        how = {} if weight is None else {"sample_weight": weight}
-        return model.fit(X, **how) if y is None else model.fit(X, y, **how)
+        keywords = {} if weight is None else {"sample_weight": weight}
+        return model.fit(X, **keywords) if y is None else model.fit(X, y, **keywords)
 
     def bags(self, container: str | None = None) -> Bags:
         """Return the bags as `Bags`: sequences if the estimator needs them, CSR if the container is CSR."""

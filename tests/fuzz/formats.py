@@ -32,7 +32,7 @@ _NAMES = (
     "0",
     "",
 )
-_WORDS = (
+_TEXTS = (
     "",
     "a",
     "007",
@@ -101,13 +101,13 @@ def _draw(rng) -> tuple[Bags, np.ndarray | None]:
     n = drawn.n_bags
     ids = None
     if rng.random() < 0.6:
-        words = [f"{rng.choice(_WORDS)}{i if rng.random() < 0.7 else ''}" for i in range(n)]
-        ids = words if len(set(words)) == n else [f"b{i}" for i in range(n)]
+        texts = [f"{rng.choice(_TEXTS)}{i if rng.random() < 0.7 else ''}" for i in range(n)]
+        ids = texts if len(set(texts)) == n else [f"b{i}" for i in range(n)]
         if rng.random() < 0.3:
             ids = rng.integers(-5, 2**50) + np.arange(n)
     names = None
     if rng.random() < 0.5:
-        names = _some_names(rng, X.shape[1])
+        names = _draw_names(rng, X.shape[1])
     bags = Bags(
         X,
         drawn.offsets,
@@ -119,19 +119,19 @@ def _draw(rng) -> tuple[Bags, np.ndarray | None]:
     return bags, _column(rng, n, flat=True) if rng.random() < 0.7 else None
 
 
-def _some_names(rng, n: int) -> list[str]:
+def _draw_names(rng, n: int) -> list[str]:
     return [str(name) for name in rng.permutation([*_NAMES, *(f"f{i}" for i in range(n))])[:n]]
 
 
 def _columns(rng, n: int) -> dict[str, np.ndarray]:
-    return {name: _column(rng, n) for name in _some_names(rng, int(rng.integers(0, 3)))}
+    return {name: _column(rng, n) for name in _draw_names(rng, int(rng.integers(0, 3)))}
 
 
 def _column(rng, n: int, *, flat: bool = False) -> np.ndarray:
     shape = (n,) if flat or rng.random() < 0.7 else (n, 2)
     kind = rng.integers(6)
     if kind == 0:
-        return rng.choice(np.array(_WORDS), size=shape)
+        return rng.choice(np.array(_TEXTS), size=shape)
     if kind == 1:
         return rng.integers(0, 2, size=shape).astype(bool)
     if kind == 2:

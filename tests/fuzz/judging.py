@@ -21,10 +21,10 @@ _WRITERS = ("bagwise", "sklearn")
 _FALSE = ("contains NaN", "contains infinity", "infs or NaNs")
 
 
-def asked(call, *args, **how):
+def asked(call, *args, **kwargs):
     """Return the result of a call; a clear error becomes `Refused`, and any other error an AssertionError."""
     try:
-        return call(*args, **how)
+        return call(*args, **kwargs)
     except Refused:
         raise
     except Exception as error:
@@ -36,12 +36,12 @@ def asked(call, *args, **how):
 
 def unclear(error: BaseException, *, finite: bool = True) -> str | None:
     """Return why an error is not clear, or None for a deliberately raised ValueError or TypeError."""
-    told = str(error)
+    message = str(error)
     if type(error) not in (ValueError, TypeError, MemoryError) and not _is_ours(type(error)):
         return "an error of an unexpected type"
-    if len(told.split()) < 3:
+    if len(message.split()) < 3:
         return "an error without a message"
-    if finite and any(words in told for words in _FALSE) and "too large for dtype('float32')" not in told:
+    if finite and any(text in message for text in _FALSE) and "too large for dtype('float32')" not in message:
         return "an error that wrongly reports NaN or infinity for finite values"
     file, line = _origin(error)
     if not any(f"/{package}/" in file for package in _WRITERS) or not _is_raised_on(file, line):
@@ -52,8 +52,8 @@ def unclear(error: BaseException, *, finite: bool = True) -> str | None:
 def shown(error: BaseException) -> str:
     """Return an error with its type and location, in one line."""
     file, line = _origin(error)
-    place = f"{Path(file).parent.name}/{Path(file).name}:{line}"
-    return f"{type(error).__name__} at {place}: {' '.join(str(error).split())[:400]}"
+    location = f"{Path(file).parent.name}/{Path(file).name}:{line}"
+    return f"{type(error).__name__} at {location}: {' '.join(str(error).split())[:400]}"
 
 
 def _is_ours(kind: type) -> bool:
@@ -79,33 +79,33 @@ def _is_raised_on(file: str, line: int) -> bool:
     return line in _raising_lines(file)
 
 
-def require(condition, what: str) -> None:
+def require(condition, description: str) -> None:
     """Raise an AssertionError with this message unless the condition holds."""
     if not condition:
-        raise AssertionError(what)
+        raise AssertionError(description)
 
 
-def require_finite(values, what: str) -> None:
+def require_finite(values, description: str) -> None:
     """Raise an AssertionError unless all values of an array are finite."""
     values = np.asarray(values)
     if values.dtype.kind in "fc" and not np.isfinite(values).all():
         bad = values[~np.isfinite(values)]
-        raise AssertionError(f"{what} has {bad.size} of {values.size} values like {bad.flat[0]!r}")
+        raise AssertionError(f"{description} has {bad.size} of {values.size} values like {bad.flat[0]!r}")
 
 
-def require_close(actual, expected, tolerance: float, what: str, *, size: float | None = None) -> None:
+def require_close(actual, expected, tolerance: float, description: str, *, size: float | None = None) -> None:
     """Raise an AssertionError unless two arrays agree up to `tolerance` times `size`.
 
     By default, `size` is the largest absolute value of `expected`, or 1 if that is larger.
     """
     actual, expected = np.asarray(actual), np.asarray(expected)
-    require(actual.shape == expected.shape, f"{what}: shapes {actual.shape} and {expected.shape}")
+    require(actual.shape == expected.shape, f"{description}: shapes {actual.shape} and {expected.shape}")
     if actual.dtype.kind not in "biuf" or expected.dtype.kind not in "biuf":
-        require(bool((actual == expected).all()), f"{what}: {actual!r} and {expected!r}")
+        require(bool((actual == expected).all()), f"{description}: {actual!r} and {expected!r}")
         return
     actual, expected = actual.astype(np.float64), expected.astype(np.float64)
     if size is None:
         size = max(1.0, float(np.abs(expected).max(initial=0.0)))
     apart = float(np.abs(actual / size - expected / size).max(initial=0.0))
     if not apart <= tolerance:
-        raise AssertionError(f"{what}: they differ by {apart:.3g} of {size:.3g}")
+        raise AssertionError(f"{description}: they differ by {apart:.3g} of {size:.3g}")

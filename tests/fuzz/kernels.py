@@ -38,44 +38,44 @@ def run(seed: int, only: str | None = None) -> str:
     if "kernels" in inspect.signature(function).parameters:  # a function that combines several kernels
         function = function([str(part) for part in rng.choice(["set", "graph", "minimax", "mean"], size=2)])
     drawn = data.draw_bags(rng)
-    how = {}
+    keywords = {}
     for key, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is parameter.KEYWORD_ONLY and key in _VALUES and rng.random() < 0.6:
             values = _VALUES[key]
             if not (isinstance(parameter.default, float) and key == "gamma"):
-                how[key] = values[rng.integers(len(values))]
+                keywords[key] = values[rng.integers(len(values))]
             else:
-                how[key] = float(rng.choice([0.5, 1e-6, 1e6]))
+                keywords[key] = float(rng.choice([0.5, 1e-6, 1e6]))
     container = str(rng.choice(data.CONTAINERS))
-    story = f"{name}({how}); {drawn.note}, {drawn.n_bags} bags, {drawn.X.shape}; container {container}"
+    story = f"{name}({keywords}); {drawn.note}, {drawn.n_bags} bags, {drawn.X.shape}; container {container}"
     try:
         with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
-            _look(function, drawn, how, container, Path(folder), rng)
+            _look(function, drawn, keywords, container, Path(folder), rng)
     except (AssertionError, Refused) as end:
         end.add_note(story)
         raise
     return story
 
 
-def _look(function, drawn: data.Drawn, how: dict, container: str, folder: Path, rng) -> None:
+def _look(function, drawn: data.Drawn, keywords: dict, container: str, folder: Path, rng) -> None:
     bags = drawn.bags
-    K = _matrix(asked(function, bags, **how))
+    K = _matrix(asked(function, bags, **keywords))
     require_finite(K, "the matrix")
     require(np.array_equal(K, K.T), "the matrix is not symmetric")
     size = max(float(np.abs(K).max(initial=0.0)), 1e-300)
     X = None if container == "scan" else data.contain(drawn, container, folder)
     if X is not None:
-        again = _matrix(asked(function, X, **how))
+        again = _matrix(asked(function, X, **keywords))
         tolerance = 1e-6 if "csr" in container else 0.0
         require_close(again, K, tolerance, f"from {container}", size=size)
     of_bags = len(K) == len(bags)
     order = np.lexsort((rng.random(bags.n_instances), bags.bag_index))
-    shuffled = _matrix(function(bags.with_instances(bags.instances[order]), **how))
+    shuffled = _matrix(function(bags.with_instances(bags.instances[order]), **keywords))
     expected = K if of_bags and len(bags) != bags.n_instances else (K if of_bags else K[np.ix_(order, order)])
     require_close(shuffled, expected, 1e-7, "another order of instances", size=size)
     # gamma="scale" depends on the bags of the columns, which are the same in both calls.
     i = int(rng.integers(len(bags)))
-    alone = _matrix(asked(function, bags[i : i + 1], bags, **how))
+    alone = _matrix(asked(function, bags[i : i + 1], bags, **keywords))
     rows = slice(i, i + 1) if of_bags else slice(int(bags.offsets[i]), int(bags.offsets[i + 1]))
     require_close(alone, K[rows], 1e-7, "a bag alone and with other bags", size=size)
 

@@ -69,7 +69,7 @@ def _draw(name: str, allowed: list, rng, classes):
     if isinstance(kind, StrOptions):
         return _pick(rng, sorted(kind.options - {"precomputed"}))
     if isinstance(kind, Interval):
-        return _number(kind, rng)
+        return _draw_value(kind, rng)
     if isinstance(kind, HasMethods):
         return StandardScaler() if "transform" in kind.methods else _SAME
     if kind == "boolean":
@@ -89,7 +89,7 @@ def _pick(rng, values):
     return values[rng.integers(len(values))]
 
 
-def _number(interval: Interval, rng):
+def _draw_value(interval: Interval, rng):
     low = -np.inf if interval.left is None else float(interval.left)
     high = np.inf if interval.right is None else float(interval.right)
     if issubclass(interval.type, Integral):
@@ -112,10 +112,10 @@ def draw_rule(rng, of: type[Rule] | None = None) -> Rule:
         return CountTable(rng.choice([0.0, 0.2, 0.7, 1.0], size=rng.integers(1, 5)).tolist())
     if cls is CountLogistic and rng.random() < 0.5:
         return CountLogistic(float(rng.normal() * 3), float(10 ** rng.uniform(-2, 2)))
-    numbers = {}
+    values = {}
     for name, parameter in inspect.signature(cls).parameters.items():
         if isinstance(parameter.default, float) and rng.random() < 0.5:
-            numbers[name] = float(10 ** rng.uniform(-2, 2))
+            values[name] = float(10 ** rng.uniform(-2, 2))
         elif isinstance(parameter.default, bool):
-            numbers[name] = bool(rng.integers(2))
-    return cls(**numbers)
+            values[name] = bool(rng.integers(2))
+    return cls(**values)

@@ -70,13 +70,13 @@ def _digits(rule, log_odds) -> float:
     return 1e-9
 
 
-def _same_logs(actual, expected, tolerance: float, what: str) -> None:
+def _same_logs(actual, expected, tolerance: float, description: str) -> None:
     """Check that log-probabilities are equal where infinite, and close elsewhere."""
     infinite = np.isinf(expected) | np.isinf(actual)
-    require((actual[infinite] == expected[infinite]).all(), f"{what}: {actual} and {expected}")
+    require((actual[infinite] == expected[infinite]).all(), f"{description}: {actual} and {expected}")
     with np.errstate(over="ignore"):
         apart = np.abs(actual - expected)[~infinite] / np.maximum(1.0, np.abs(expected[~infinite]))
-    require((apart <= tolerance).all(), f"{what}: {actual} and {expected}")
+    require((apart <= tolerance).all(), f"{description}: {actual} and {expected}")
 
 
 def _derivatives(rule, log_odds, offsets, y) -> None:
@@ -117,16 +117,16 @@ def _by_enumeration(rule, log_odds, offsets) -> None:
             continue
 
         def positive(z) -> float:
-            known = np.where(np.array(z) == 1, np.inf, -np.inf)
-            return float(np.exp(rule.log_proba(known, [0, len(z)])[0, 1]))
+            certain = np.where(np.array(z) == 1, np.inf, -np.inf)
+            return float(np.exp(rule.log_proba(certain, [0, len(z)])[0, 1]))
 
-        found = enumerate_labels(mine, positive)
+        enumerated = enumerate_labels(mine, positive)
         for y in (0, 1):
-            expected, actual = found[y][0], log_proba[i, y]
+            expected, actual = enumerated[y][0], log_proba[i, y]
             if expected > _NEAR:
                 apart = abs(actual - expected) / max(1.0, abs(expected))
                 require(apart < 1e-7, f"log P(y={y}) is {actual}, by enumeration {expected}")
             posterior = rule.estep(mine, [0, len(mine)], [y]).posterior
             if expected > _NEAR:
-                require_close(posterior, found[y][1], 1e-6, f"posterior given y={y}, by enumeration")
+                require_close(posterior, enumerated[y][1], 1e-6, f"posterior given y={y}, by enumeration")
         break  # one bag per case

@@ -98,7 +98,7 @@ def whole_files() -> dict[str, list[Whole]]:
     root = Path(tempfile.mkdtemp(prefix="fuzz"))
     atexit.register(shutil.rmtree, root, ignore_errors=True)
     os.environ["BAGWISE_CACHE"] = str(root / "cache")
-    found: dict[str, list[Whole]] = {}
+    files: dict[str, list[Whole]] = {}
     for kind, about in FORMATS.items():
         for variant, (bags, y) in _contents(kind).items():
             folder = root / kind / variant
@@ -109,9 +109,9 @@ def whole_files() -> dict[str, list[Whole]]:
             else:
                 _OTHERS[variant](path)
             bags, y = load_bags(path)
-            found.setdefault(kind, []).append(Whole(kind, variant, path, bags, y))
-    found["model"] = [_model(root / "model", model) for model in _models()]
-    return found
+            files.setdefault(kind, []).append(Whole(kind, variant, path, bags, y))
+    files["model"] = [_model(root / "model", model) for model in _models()]
+    return files
 
 
 def _contents(kind: str) -> dict[str, tuple[Bags | None, np.ndarray | None]]:

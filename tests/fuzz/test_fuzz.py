@@ -25,7 +25,7 @@ FAILED_ONCE = 1372, 1995, 6521, 104061
 @pytest.mark.parametrize(("kind", "first", "count"), PARTS)
 def test_a_part_of_the_campaign(kind, first, count):
     tally = driver.campaign(kind, first, count)
-    assert not tally.failures, f"{tally}\n\n{tally.told()}"
+    assert not tally.failures, f"{tally}\n\n{tally.report()}"
     assert sum(tally.outcomes.values()) == count
     assert count == 1 or tally.outcomes["good"] > 0
 
@@ -33,8 +33,8 @@ def test_a_part_of_the_campaign(kind, first, count):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", FAILED_ONCE)
 def test_a_file_that_failed_once(seed):
-    outcome, told, _ = worker.play(damage.run, seed)
-    assert outcome != "failed", told
+    outcome, message, _ = worker.play(damage.run, seed)
+    assert outcome != "failed", message
 
 
 def test_every_kind_has_a_share():
@@ -69,18 +69,18 @@ class _Tied:
         return np.full(len(bags), self.label_alone if len(bags) == 1 else 0.0)
 
 
-def test_labels_that_are_numbers_may_differ_where_scores_tie_but_follow_from_them():
+def test_numeric_labels_may_differ_where_scores_tie():
     bags = Bags(np.zeros((3, 1)), [0, 1, 3])
     case = SimpleNamespace(bags=lambda: bags, rng=np.random.default_rng(0), y=None, kind="classes")
     case.weights, case.drawn = "none", SimpleNamespace(tame=True)
-    said = {"predict": np.zeros(2), "decision_function": np.full(2, -1e-15)}
-    relations.company(case, _Tied(1.0), said)
+    predictions = {"predict": np.zeros(2), "decision_function": np.full(2, -1e-15)}
+    relations.company(case, _Tied(1.0), predictions)
     with pytest.raises(AssertionError, match="predict disagrees with decision_function"):
-        relations.company(case, _Tied(0.0), said)
+        relations.company(case, _Tied(0.0), predictions)
 
 
 @pytest.mark.parametrize("end", ["raise ValueError('an error of numpy')", "__import__('os').abort()"])
-def test_what_fails_is_told_with_the_command_that_repeats_it(end, monkeypatch):
+def test_a_failure_is_reported_with_the_command_that_repeats_it(end, monkeypatch):
     """If the second case of a kind fails, the other cases still run, and its seed is reported."""
     source = f"def run(seed, only=None):\n    if seed == 8:\n        {end}\n    return ''\n"
     kind = f"broken{os.getpid()}"  # a different name in every worker
@@ -94,4 +94,4 @@ def test_what_fails_is_told_with_the_command_that_repeats_it(end, monkeypatch):
         path.unlink()
     assert tally.outcomes == {"good": 2, "failed": 1}
     assert both.outcomes == {"good": 4, "failed": 1} and [seed for seed, _ in both.failures] == [8]
-    assert f"python -m tests.fuzz --kind {kind} --seed 8" in tally.told()
+    assert f"python -m tests.fuzz --kind {kind} --seed 8" in tally.report()

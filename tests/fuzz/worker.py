@@ -29,29 +29,29 @@ def work(kind: str, seeds, only: str | None = None) -> None:
     for seed in seeds:
         print(json.dumps({"begin": seed}), file=pipe)
         resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + HANGS, resource.RLIM_INFINITY))
-        outcome, told, spent = play(run, seed, only)
+        outcome, message, spent = play(run, seed, only)
         if spent > SLOW and outcome != "failed":
-            outcome, told, spent = play(run, seed, only)  # the first run may have compiled kernels
+            outcome, message, spent = play(run, seed, only)  # the first run may have compiled kernels
             if spent > SLOW and outcome != "failed":
-                outcome, told = "failed", f"took {spent:.1f} s of processor time. {told}"
-        print(json.dumps({"seed": seed, "outcome": outcome, "told": told, "spent": spent}), file=pipe)
+                outcome, message = "failed", f"took {spent:.1f} s of processor time. {message}"
+        print(json.dumps({"seed": seed, "outcome": outcome, "message": message, "spent": spent}), file=pipe)
 
 
 def play(run, seed: int, only: str | None = None) -> tuple[str, str, float]:
     """Run one case; return its outcome (good, refused or failed), a description, and its processor time."""
     begin = time.process_time()
     try:
-        outcome, told = "good", run(seed) if only is None else run(seed, only)
+        outcome, message = "good", run(seed) if only is None else run(seed, only)
     except Refused as refused:
-        outcome, told = "refused", " | ".join([str(refused), *getattr(refused, "__notes__", [])])
+        outcome, message = "refused", " | ".join([str(refused), *getattr(refused, "__notes__", [])])
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise
         outcome = "failed"
         notes = " | ".join(getattr(error, "__notes__", []))
-        where = traceback.format_exception(error)[-6:] if not isinstance(error, AssertionError) else []
-        told = f"{type(error).__name__}: {error} | {notes}\n{''.join(where)}".strip()
-    return outcome, told, time.process_time() - begin
+        lines = traceback.format_exception(error)[-6:] if not isinstance(error, AssertionError) else []
+        message = f"{type(error).__name__}: {error} | {notes}\n{''.join(lines)}".strip()
+    return outcome, message, time.process_time() - begin
 
 
 def _limit_memory() -> None:

@@ -76,7 +76,7 @@ def find_figures(row):
     return dict(compare.figures(json.loads(written)))
 
 
-def test_a_short_function_is_called_often_and_a_peer_only_without_comparison(monkeypatch):
+def test_a_peer_is_only_measured_without_comparison(monkeypatch):
     harness = importlib.import_module("benchmarks.harness")
     calls = dict.fromkeys(("ours", "peer"), 0)
 
@@ -236,7 +236,7 @@ def test_a_benchmark_that_one_side_cannot_run_fails_the_comparison(tiny_reposito
     assert "FAILED: toy / wait / bagwise (s) is missing on the head side" in done.stdout
 
 
-def test_mistakes_are_told(tiny_repository):
+def test_wrong_arguments_are_reported(tiny_repository):
     assert "unknown benchmark 'x'; expected any of toy." in run(["x"], tiny_repository).stderr
     assert "cannot check out 'nowhere'" in run(["--compare", "nowhere"], tiny_repository).stderr
 

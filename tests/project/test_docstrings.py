@@ -42,26 +42,26 @@ def documented():
 
 def faults(path):
     """Return the errors of a docstring."""
-    found = validate(path)
+    result = validate(path)
     off = OFF | ({"PR01"} if path.removeprefix("bagwise.") in HANDED_OUT else set())
-    if path.count(".") > 1 and not re.search(r"^\s*-{3,}$", found["docstring"], flags=re.M):
+    if path.count(".") > 1 and not re.search(r"^\s*-{3,}$", result["docstring"], flags=re.M):
         off = off | {"PR01", "RT01", "YD01"}  # methods may have no sections, but sections must be complete
-    if "Yields" in found["docstring"]:
+    if "Yields" in result["docstring"]:
         off = off | {"RT01"}  # "Yields" replaces "Returns"
-    return [f"{code}: {message}" for code, message in found["errors"] if code not in off]
+    return [f"{code}: {message}" for code, message in result["errors"] if code not in off]
 
 
 def test_docstrings_pass_the_checks_of_numpydoc():
     paths = documented()
     assert len(paths) > 400
-    assert not {path: found for path in paths if (found := faults(path))}
+    assert not {path: errors for path in paths if (errors := faults(path))}
 
 
 def test_checks_that_are_off_exist():
     assert set(ERROR_MSGS) > OFF
 
 
-def test_a_fault_is_found(tmp_path, monkeypatch):
+def test_a_fault_is_reported(tmp_path, monkeypatch):
     text = 'def f(a, b):\n    """Add.\n\n    Parameters\n    ----------\n    a : int\n    """\n    return a\n'
     (tmp_path / "badly_documented.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)

@@ -25,7 +25,7 @@ PICTURES = {
     "plot_cluster": ["workers.png"],
 }
 # Output that the text of an example refers to.
-SAID = {
+OUTPUT = {
     "plot_threads": "bag 'thread 004'",
     "plot_molecules": "bag '0007'",
     "plot_recordings": "a bag is positive if it has at least 3 positive instances",
@@ -73,7 +73,7 @@ def run_example(name, folder):
     out, seconds = run([sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py")], folder)
     for picture in PICTURES.get(name, ()):
         assert (folder / picture).stat().st_size > 3000
-    assert SAID.get(name, "") in out
+    assert OUTPUT.get(name, "") in out
     return seconds
 
 

@@ -11,14 +11,14 @@ ROOT = Path(__file__).parents[2]
 def recipes():
     """Return the command of every test target in the Makefile, and the markers that it selects."""
     text = (ROOT / "Makefile").read_text()
-    found = re.findall(r"^(test\S*):.*\n\t(.*) -m \"([^\"]+)\" (.*)$", text, flags=re.M)
-    return {name: (f"{before} {after}", markers) for name, before, markers, after in found}
+    matches = re.findall(r"^(test\S*):.*\n\t(.*) -m \"([^\"]+)\" (.*)$", text, flags=re.M)
+    return {name: (f"{before} {after}", markers) for name, before, markers, after in matches}
 
 
 def groups_of(markers):
     """Return the names of the targets that run a test with these markers."""
-    known = {name: name in markers for name in ("slow", "study")}
-    return [group for group, (_, selected) in recipes().items() if eval(selected, {}, known)]
+    is_marked = {name: name in markers for name in ("slow", "study")}
+    return [group for group, (_, selected) in recipes().items() if eval(selected, {}, is_marked)]
 
 
 def test_the_recipes_differ_only_in_the_markers_that_they_select():

@@ -82,11 +82,11 @@ def imports_of(path, names):
             yield node.id
 
 
-def upward(sources, known=()):
+def upward(sources, others=()):
     """Return the imports that are not from a lower layer, as "module imports module"."""
     sources = dict(sources)
-    names = {*sources, *dict(known)}
-    found = []
+    names = {*sources, *dict(others)}
+    imports = []
     for module, path in sources.items():
         package = package_of(module)
         if module in ("bagwise", "bagwise.__main__"):
@@ -96,12 +96,12 @@ def upward(sources, known=()):
                 is_meant = module in COMPUTED
             else:
                 other = package_of(imported) or ALL_NAMES
-                own, below = LAYERS.get(package, -1), LAYERS.get(other, 99)
-                is_meant = other == package or below < own
+                layer, below = LAYERS.get(package, -1), LAYERS.get(other, 99)
+                is_meant = other == package or below < layer
                 is_meant |= (module.removeprefix("bagwise."), other) in EXCEPTIONS
             if not is_meant:
-                found.append(f"{module} imports {imported}")
-    return found
+                imports.append(f"{module} imports {imported}")
+    return imports
 
 
 def test_every_import_goes_to_a_lower_layer():
@@ -127,10 +127,10 @@ def test_every_package_has_a_layer_and_every_layer_a_package():
         ("from importlib import import_module\nimport_module('bagwise.cli')", "import_module"),
     ],
 )
-def test_an_import_to_a_higher_layer_is_found(code, imported, tmp_path):
+def test_an_import_from_a_higher_layer_is_reported(code, imported, tmp_path):
     (tmp_path / "bad.py").write_text(code)
     bad = ("bagwise.models.trees.bad", tmp_path / "bad.py")
-    assert upward([bad], known=modules()) == [f"bagwise.models.trees.bad imports {imported}"]
+    assert upward([bad], others=modules()) == [f"bagwise.models.trees.bad imports {imported}"]
 
 
 def test_every_package_names_its_modules_in_its_docstring():

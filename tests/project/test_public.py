@@ -163,7 +163,7 @@ def test_the_type_of_a_fitted_estimator_is_known():
     ]
 
 
-def test_names_of_rules_and_families_in_the_documentation_are_those_there_are():
+def test_rules_and_families_in_the_documentation_exist():
     from bagwise.families import FAMILIES
     from bagwise.rules import RULES
 

@@ -18,7 +18,7 @@ def extension(name):
     return module
 
 
-def test_every_example_has_a_place_among_the_tutorials():
+def test_every_example_is_listed_among_the_tutorials():
     tutorials = extension("tutorials")
     assert sorted(tutorials.ORDER) == sorted(path.stem for path in (ROOT / "examples").glob("plot_*.py"))
     with pytest.raises(ValueError, match=r"examples/plot_new\.py is not in ORDER"):
@@ -67,7 +67,7 @@ def test_a_page_of_results_gives_its_title_source_and_first_picture():
         '@import "https://example.org/a.css";',
     ],
 )
-def test_what_a_page_loads_from_elsewhere_is_found(text):
+def test_loading_from_other_sites_is_reported(text):
     pytest.importorskip("sphinx", reason="the extra docs is not installed")
     assert len(extension("no_network").loaded_from_elsewhere(text)) == 1
 

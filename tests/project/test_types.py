@@ -42,7 +42,7 @@ def test_every_public_parameter_and_result_has_a_type():
     assert not sorted({gap for function in functions for gap in lacks(function)})
 
 
-def test_a_gap_is_found():
+def test_a_gap_is_reported():
     class Model:
         def __init__(self, alpha):
             """Store."""
@@ -72,7 +72,7 @@ THEIRS = {"n_features_in_", "feature_names_in_"}
 
 def attributes_without_type(cls):
     """Return the fitted attributes of a docstring that neither the class nor its bases declare."""
-    declared = {known for base in cls.__mro__ for known in inspect.get_annotations(base)} | THEIRS
+    declared = {name for base in cls.__mro__ for name in inspect.get_annotations(base)} | THEIRS
     return [
         f"{cls.__name__}.{name}"
         for name in fitted_attributes(cls)
