@@ -17,7 +17,7 @@ from bagwise.models.ensemble.machines import PENALTIES, fit_machines
 from bagwise.models.ensemble.prototypes import PrototypeView
 from bagwise.models.ensemble.sets import self_kernels_of_widths, set_kernels_of_widths
 from bagwise.models.ensemble.vectors import RankedExtremesView, StatisticsView
-from bagwise.models.ensemble.views import TrainingGram, Instances
+from bagwise.models.ensemble.views import Instances, TrainingGram
 from bagwise.models.linear_model import MILogisticRegression
 from bagwise.models.prototypes.points import Prototypes
 
@@ -27,14 +27,14 @@ def data():
     return make_noisy_or_bags(60, size=(2, 6), coef=[2.0, -2.0, 0.0, 1.0], intercept=-1.5, random_state=7)
 
 
-def small(**how):
-    return BagEnsembleClassifier(**{"cv": 3, "random_state": 0, **how})
+def small(**kwargs):
+    return BagEnsembleClassifier(**{"cv": 3, "random_state": 0, **kwargs})
 
 
 # ------------------------------------------------------------------ no leakage
 
 
-def test_labels_of_held_out_bags_play_no_part_in_their_scores(data):
+def test_labels_of_held_out_bags_do_not_change_their_scores(data):
     y, weight = np.asarray(data.y).astype(int), np.ones(60)
     train, test = np.arange(40), np.arange(40, 60)
     splits = [(train, test)]
@@ -46,17 +46,17 @@ def test_labels_of_held_out_bags_play_no_part_in_their_scores(data):
     assert np.isnan(held[:, train]).all() and held.shape == (len(PENALTIES), 60)
 
 
-def test_the_order_in_which_settings_are_good_is_that_of_their_weights():
+def test_better_settings_have_larger_weights():
     rng = np.random.default_rng(0)
     y = np.arange(80) % 2
     scores = np.array([y + noise * rng.normal(size=80) for noise in (0.5, 1.0, 2.0)] + [-y + 0.0])
-    found = blend(scores, y, np.ones(80))
-    assert found.weight.sum() == pytest.approx(1.0) and (np.diff(found.weight[:3]) < 0).all()
-    assert found.slope[3] == 0.0 and found.shift[3] == pytest.approx(0.0, abs=1e-12)  # reversed scores
-    assert (np.diff(found.log_likelihood[:3]) < 0).all()
+    blended = blend(scores, y, np.ones(80))
+    assert blended.weight.sum() == pytest.approx(1.0) and (np.diff(blended.weight[:3]) < 0).all()
+    assert blended.slope[3] == 0.0 and blended.shift[3] == pytest.approx(0.0, abs=1e-12)  # reversed scores
+    assert (np.diff(blended.log_likelihood[:3]) < 0).all()
 
 
-def test_the_label_of_a_held_out_bag_plays_no_part_in_its_log_odds():
+def test_label_of_a_held_out_bag_does_not_change_its_log_odds():
     rng = np.random.default_rng(0)
     y, scores, weight = np.arange(40) % 2, rng.normal(size=(5, 40)), np.ones(40)
     splits = [(np.arange(20, 40), np.arange(20)), (np.arange(20), np.arange(20, 40))]
@@ -66,7 +66,7 @@ def test_the_label_of_a_held_out_bag_plays_no_part_in_its_log_odds():
     assert not np.allclose(before[20:], after[20:])
 
 
-def test_bags_of_a_group_are_never_on_both_sides_of_a_fold(data):
+def test_folds_do_not_split_groups(data):
     # Every bag occurs twice, with random labels: only a model that has seen the twin can predict the label.
     rng = np.random.default_rng(0)
     groups, y = np.repeat(np.arange(30), 2), np.repeat(rng.permutation(np.arange(30) % 2), 2)
@@ -81,15 +81,15 @@ def test_bags_of_a_group_are_never_on_both_sides_of_a_fold(data):
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_a_weight_is_repetition_in_every_family(data, name):
-    numbers, weight = np.arange(60), np.arange(60) % 3
-    repeated = np.repeat(numbers, weight)
+def test_weights_are_repetitions_in_every_family(data, name):
+    indices, weight = np.arange(60), np.arange(60) % 3
+    repeated = np.repeat(indices, weight)
 
     def folds(of_bag):
         fold = of_bag // 3 % 2
         return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(2)]
 
-    weighted = small(families=[name], cv=folds(numbers)).fit(data.bags, data.y, sample_weight=weight)
+    weighted = small(families=[name], cv=folds(indices)).fit(data.bags, data.y, sample_weight=weight)
     twice = small(families=[name], cv=folds(repeated)).fit(data.bags[repeated], data.y[repeated])
     np.testing.assert_allclose(
         weighted.decision_function(data.bags), twice.decision_function(data.bags), rtol=1e-4, atol=1e-4
@@ -100,22 +100,22 @@ def test_a_weight_is_repetition_in_every_family(data, name):
 
 
 @pytest.mark.parametrize("most", [2**20, 40])
-def test_kernels_of_several_widths_are_those_of_one_each(data, most, large_from):
+def test_kernels_of_several_widths_equal_separate_kernels(data, most, large_from):
     large_from(block_bytes=most)
     left, right = data.bags[:25], data.bags[25:]
     for columns in (None, right):
         for K, gamma in zip(set_kernels_of_widths(left, columns, 0.1, 3), (0.1, 0.4, 1.6), strict=True):
             np.testing.assert_allclose(K, set_kernel(left, columns, gamma=gamma), rtol=1e-9)
             assert columns is not None or (K == K.T).all()
-            own = self_kernels_of_widths(left, 0.1, 3)[round(np.log(gamma / 0.1) / np.log(4))]
-            np.testing.assert_allclose(own, set_kernel(left, gamma=gamma).diagonal(), rtol=1e-9)
+            diagonal = self_kernels_of_widths(left, 0.1, 3)[round(np.log(gamma / 0.1) / np.log(4))]
+            np.testing.assert_allclose(diagonal, set_kernel(left, gamma=gamma).diagonal(), rtol=1e-9)
 
 
 # ------------------------------------------------------------------ checkpoints
 
 
 @pytest.mark.slow
-def test_a_fit_that_crashed_goes_on_and_ends_the_same(data, tmp_path, monkeypatch):
+def test_resumed_fit_equals_an_uninterrupted_fit(data, tmp_path, monkeypatch):
     path, calls = tmp_path / "fit", []
     whole = small().fit(data.bags, data.y)
 
@@ -146,7 +146,7 @@ def test_a_fit_that_crashed_goes_on_and_ends_the_same(data, tmp_path, monkeypatc
 # ------------------------------------------------------------------ matrices that do not fit into memory
 
 
-def test_without_memory_for_matrices_families_that_stream_vote(data, monkeypatch):
+def test_streaming_families_are_used_without_memory_for_matrices(data, monkeypatch):
     monkeypatch.setattr(families, "available_memory", lambda: 5e5)
     with pytest.warns(UserWarning, match=r"matrices of 60 bags take 0\.00075 GB, more than half"):
         model = small().fit(data.bags, data.y)
@@ -159,7 +159,7 @@ def test_without_memory_for_matrices_families_that_stream_vote(data, monkeypatch
     assert np.corrcoef(score, expected.decision_function_instances(data.bags))[0, 1] > 0.95
 
 
-def test_bags_in_files_are_learned_from_where_they_lie(data, tmp_path, large_from):
+def test_bags_in_files_are_streamed(data, tmp_path, large_from):
     bagwise.save_bags(tmp_path / "bags.parquet", data.bags)
     scan = bagwise.scan_bags(tmp_path / "bags.parquet")
     held = small().fit(scan, data.y)
@@ -192,7 +192,7 @@ def test_families_are_chosen_by_size(monkeypatch):
 # ------------------------------------------------------------------ log and report
 
 
-def test_the_fit_says_what_it_costs_and_how_far_it_is(data, caplog):
+def test_fit_reports_cost_and_progress(data, caplog):
     with caplog.at_level(logging.INFO, logger="bagwise"):
         small(verbose=1).fit(data.bags, data.y)
     lines = [record.getMessage() for record in caplog.records]
@@ -200,7 +200,7 @@ def test_the_fit_says_what_it_costs_and_how_far_it_is(data, caplog):
     assert "part 1 of 14" in lines[1] and "part 14 of 14" in lines[-1]
 
 
-def test_the_report_tells_families_scores_and_weights(data):
+def test_report_contains_families_scores_and_weights(data):
     model = small().fit(data.bags, data.y)
     for score in model.inner_scores_:
         line = next(line for line in model.report_.splitlines() if line.startswith(score["name"]))
@@ -209,7 +209,7 @@ def test_the_report_tells_families_scores_and_weights(data):
     assert f"multiplied by {model.votes_[0].exponent:.2f}" in model.report_
 
 
-def test_evidence_is_sharpened_and_the_frequency_of_classes_is_not():
+def test_evidence_is_sharpened_but_class_frequency_is_not():
     """Two families use independent evidence: their evidence adds up, but their base log-odds do not."""
     rng = np.random.default_rng(0)
     base, n = -2.0, 200_000
@@ -218,24 +218,24 @@ def test_evidence_is_sharpened_and_the_frequency_of_classes_is_not():
         y == 1, 2.0, -2.0
     )  # log densities of N(2, 4), N(-2, 4)
     together = np.mean(base + evidence, axis=0)
-    found = sharpening(together, y, np.ones(n), base)
-    assert found.exponent == pytest.approx(2.0, abs=0.03)
-    np.testing.assert_allclose(found(together), base + evidence.sum(axis=0), atol=0.3)
-    line = LogisticRegression(C=1e6).fit(found(together)[:, None], y)
+    sharpen = sharpening(together, y, np.ones(n), base)
+    assert sharpen.exponent == pytest.approx(2.0, abs=0.03)
+    np.testing.assert_allclose(sharpen(together), base + evidence.sum(axis=0), atol=0.3)
+    line = LogisticRegression(C=1e6).fit(sharpen(together)[:, None], y)
     assert line.coef_[0, 0] == pytest.approx(1.0, abs=0.03)
     assert line.intercept_[0] == pytest.approx(0.0, abs=0.05)
     mirrored = sharpening(-together, 1 - y, np.ones(n), -base)
-    np.testing.assert_allclose(mirrored, (-found.base, found.exponent), rtol=1e-6)
+    np.testing.assert_allclose(mirrored, (-sharpen.base, sharpen.exponent), rtol=1e-6)
 
 
-def test_folds_may_hold_out_one_class_alone(data):
+def test_folds_may_hold_out_a_single_class(data):
     positive = np.flatnonzero(data.y)
     folds = [(np.setdiff1d(np.arange(60), held), held) for held in (positive[:5], positive[5:9])]
     model = small(families=["extremes", "moments"], cv=folds).fit(data.bags, data.y)
     assert np.isfinite(model.decision_function(data.bags)).all()
 
 
-def test_bags_of_which_nothing_is_known_are_as_frequent_as_their_class():
+def test_uninformative_bags_have_probabilities_near_the_class_frequency():
     rng = np.random.default_rng(0)
     bags, y = Bags(rng.normal(size=(300, 3)), np.arange(0, 301, 3)), (np.arange(100) % 5 == 0).astype(int)
     new = Bags(rng.normal(size=(300, 3)), np.arange(0, 301, 3))
@@ -243,7 +243,7 @@ def test_bags_of_which_nothing_is_known_are_as_frequent_as_their_class():
     assert 0.1 < proba.mean() < 0.3 and proba.max() < 0.5
 
 
-def test_a_family_that_knows_nothing_does_not_disturb():
+def test_uninformative_family_changes_few_predictions():
     """The labels depend on the minima; similarities to noise prototypes are uninformative."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(1200, 20)), np.arange(60) % 2
@@ -255,22 +255,22 @@ def test_a_family_that_knows_nothing_does_not_disturb():
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("names", "message"),
     [
         (["trees"], "unknown name 'trees'; expected names from 'extremes'"),
         ([], "at least one"),
         (["sets", "sets"], "without repetition"),
     ],
 )
-def test_what_is_no_family_is_refused(data, given, message):
+def test_invalid_families_are_refused(data, names, message):
     with pytest.raises(ValueError, match=message):
-        small(families=given).fit(data.bags, data.y)
+        small(families=names).fit(data.bags, data.y)
 
 
 # ------------------------------------------------------------------ instances, classes, missing values
 
 
-def test_instances_are_bags_of_their_own_to_the_parts_that_speak_of_them(data):
+def test_instance_scores_are_scores_of_single_instance_bags(data):
     """For SVMs on means over pairs, the score of a bag is the mean of its instance scores."""
     model = small(families=["sets"]).fit(data.bags, data.y)
     vote = model.votes_[0]
@@ -285,7 +285,7 @@ def test_instances_are_bags_of_their_own_to_the_parts_that_speak_of_them(data):
     assert not hasattr(small(families=["extremes"]).fit(data.bags, data.y), "predict_instances")
 
 
-def test_many_classes_are_fitted_one_against_one():
+def test_many_classes_are_fitted_in_pairs():
     digits = load_digit_bags(45, random_state=0)
     y = np.array(["a", "b", "c"])[(np.asarray(digits.y) + np.arange(45)) % 3]
     model = small(families=["extremes", "sets"]).fit(digits.bags, y)
@@ -305,18 +305,18 @@ def test_missing_values_are_means(data):
     X[::7, 1] = np.nan
     with_gaps, filled = data.bags.with_instances(X), X.copy()
     filled[::7, 1] = np.nanmean(X[:, 1])
-    one = small(families=["extremes"]).fit(with_gaps, data.y)
+    model = small(families=["extremes"]).fit(with_gaps, data.y)
     other = small(families=["extremes"]).fit(data.bags.with_instances(filled), data.y)
-    np.testing.assert_allclose(one.predict_proba(with_gaps), other.predict_proba(with_gaps), rtol=1e-9)
+    np.testing.assert_allclose(model.predict_proba(with_gaps), other.predict_proba(with_gaps), rtol=1e-9)
 
 
-def test_the_number_of_threads_changes_nothing(data):
-    one, two = (small(n_jobs=n, families=["sets"]).fit(data.bags, data.y) for n in (1, 2))
-    np.testing.assert_array_equal(one.decision_function(data.bags), two.decision_function(data.bags))
+def test_n_jobs_does_not_change_the_fit(data):
+    serial, parallel = (small(n_jobs=n, families=["sets"]).fit(data.bags, data.y) for n in (1, 2))
+    np.testing.assert_array_equal(serial.decision_function(data.bags), parallel.decision_function(data.bags))
 
 
 @pytest.mark.slow
-def test_a_saved_ensemble_predicts_as_before(data, tmp_path):
+def test_saved_ensemble_makes_the_same_predictions(data, tmp_path):
     model = small(families=list(FAMILIES), cv=2).fit(data.bags, data.y)
     bagwise.save(model, tmp_path / "auto.bagwise")
     again = bagwise.load(tmp_path / "auto.bagwise")
@@ -335,7 +335,7 @@ def test_a_saved_ensemble_predicts_as_before(data, tmp_path):
         RankedExtremesView(),
     ],
 )
-def test_a_fold_is_what_a_fit_to_its_training_bags_would_be(data, view):
+def test_folds_equal_fits_to_their_training_bags(data, view):
     weight = np.ones(60)
     train, test = np.arange(40), np.arange(40, 60)
     apart = view.fit(data.bags[train], weight[train], 0, [])
@@ -348,7 +348,7 @@ def test_a_fold_is_what_a_fit_to_its_training_bags_would_be(data, view):
         np.testing.assert_allclose(gram.cut(0)[1], across.T, rtol=1e-12)
 
 
-def test_a_bag_that_is_held_out_is_not_near_to_its_own_instances(data):
+def test_prototypes_of_held_out_bags_are_not_used(data):
     splits = [(np.arange(40), np.arange(40, 60))]
     fitted = PrototypeView("standard").fit(data.bags, np.ones(60), 0, splits)
     apart = Prototypes(fitted.prototypes.points[fitted.holds[:40].any(axis=0)], fitted.prototypes.gamma)
@@ -359,7 +359,7 @@ def test_a_bag_that_is_held_out_is_not_near_to_its_own_instances(data):
         np.testing.assert_allclose(gram.cut(0)[1], expected, rtol=1e-9, atol=1e-12)
 
 
-def test_features_that_one_fold_alone_has_are_left_out():
+def test_features_that_vary_in_a_single_fold_are_left_out():
     X = np.zeros((12, 3))
     X[:, 0], X[1, 1], X[[1, 8], 2] = np.arange(12), 5.0, 7.0
     bags = Bags(X, np.arange(0, 13, 2))

@@ -49,17 +49,17 @@ def matrices(compute):
     return zip(compute(everyone), *(compute(train) for train, _ in SPLITS), strict=True)
 
 
-def gaussian_kernels(Z, known):
+def gaussian_kernels(Z, train):
     for factor in (0.25, 1.0, 4.0):
-        yield rbf_kernel(Z, Z[known], gamma=factor * median_gamma(Z[known]))
+        yield rbf_kernel(Z, Z[train], gamma=factor * median_gamma(Z[train]))
 
 
 def statistics_kernels(bags, functions):
     V = np.array([np.concatenate([f(bag, axis=0) for f in functions]) for bag in bags])
 
-    def compute(known):
+    def compute(train):
         for scale in ("standard", "rank"):
-            yield from gaussian_kernels(scaled(V[known], V, scale), known)
+            yield from gaussian_kernels(scaled(V[train], V, scale), train)
 
     return matrices(compute)
 
@@ -74,13 +74,13 @@ def scaled_bags(bags):
 def distance_kernels(bags):
     for parts in scaled_bags(bags):
         D = np.empty((len(bags), N_TRAIN))
-        for i, one in enumerate(parts):
+        for i, bag in enumerate(parts):
             for j, other in enumerate(parts[:N_TRAIN]):
-                pairs = cdist(one, other)
+                pairs = cdist(bag, other)
                 D[i, j] = 0.5 * (pairs.min(axis=0).mean() + pairs.min(axis=1).mean())
 
-        def compute(known, D=D):
-            return gaussian_kernels(scaled(D[np.ix_(known, known)], D[:, known], "standard"), known)
+        def compute(train, D=D):
+            return gaussian_kernels(scaled(D[np.ix_(train, train)], D[:, train], "standard"), train)
 
         yield from matrices(compute)
 
@@ -88,11 +88,11 @@ def distance_kernels(bags):
 def ranked_kernels(bags):
     """Rank each instance separately among the instances of the training bags."""
 
-    def compute(known):
-        among = np.concatenate([bags[i] for i in known])
+    def compute(train):
+        among = np.concatenate([bags[i] for i in train])
         ranked = [scaled(among, bag, "rank") for bag in bags]
         V = np.array([np.concatenate([bag.min(axis=0), bag.max(axis=0)]) for bag in ranked])
-        return gaussian_kernels(scaled(V[known], V, "standard"), known)
+        return gaussian_kernels(scaled(V[train], V, "standard"), train)
 
     return matrices(compute)
 
@@ -106,17 +106,17 @@ def prototype_kernels(bags):
         inside = inside[inside > 1e-12]
         width = inside[(len(inside) + 1) // 2 - 1]
 
-        def compute(known, least=least, width=width):
+        def compute(train, least=least, width=width):
             for factor in (0.25, 1.0, 4.0):
-                V = np.exp(-factor * least[:, np.isin(owner, known)] / width)
-                yield V @ V[known].T
+                V = np.exp(-factor * least[:, np.isin(owner, train)] / width)
+                yield V @ V[train].T
 
         yield from matrices(compute)
 
 
 def set_kernels(bags):
     for K in _set_kernels(bags):
-        yield from matrices(lambda known, K=K: [K[:, known]])
+        yield from matrices(lambda train, K=K: [K[:, train]])
 
 
 def _set_kernels(bags):
@@ -184,11 +184,14 @@ def blended(kernels, y):
     return held, weighed(raw, y, new)
 
 
-def weighed(known, y, scores):
-    """Calibrate and weight settings by known scores, and return the log-odds for other scores."""
-    lines = [line(row, y) for row in known]
+def weighed(train_scores, y, scores):
+    """Calibrate and weight settings by their training scores, and return the log-odds for other scores."""
+    lines = [line(row, y) for row in train_scores]
     weight = softmax(
-        [likelihood(slope * row + shift, y) / 0.02 for (slope, shift), row in zip(lines, known, strict=True)]
+        [
+            likelihood(slope * row + shift, y) / 0.02
+            for (slope, shift), row in zip(lines, train_scores, strict=True)
+        ]
     )
     return weight @ [slope * row + shift for (slope, shift), row in zip(lines, scores, strict=True)]
 
@@ -214,7 +217,7 @@ KERNELS = {
 
 
 @cache
-def found_of(name):
+def oracle_log_odds(name):
     bags, y = problem()
     return blended(KERNELS[name](bags), y[:N_TRAIN])
 
@@ -222,11 +225,11 @@ def found_of(name):
 @pytest.mark.parametrize(
     "families", [("moments",), ("ranks",), ("extremes", "sets"), tuple(KERNELS)], ids=" and ".join
 )
-def test_the_vote_is_what_plain_code_computes(families):
+def test_vote_matches_a_plain_implementation(families):
     bags, y = problem()
     y_train = y[:N_TRAIN]
     model = BagEnsembleClassifier(families, cv=SPLITS, random_state=0).fit(bags[:N_TRAIN], y_train)
-    held, new = (np.mean(parts, axis=0) for parts in zip(*map(found_of, families), strict=True))
+    held, new = (np.mean(parts, axis=0) for parts in zip(*map(oracle_log_odds, families), strict=True))
     base = np.log(y_train.sum() / (1 - y_train).sum())
     exponent = factor(held, y_train, base)
     expected = base + exponent * (new - base)

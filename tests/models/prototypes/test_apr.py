@@ -40,20 +40,20 @@ def test_backfitting_corrects_a_bad_first_choice():
     np.testing.assert_array_equal(grow(X, offsets), [2, 4, 6, 8])
 
 
-def test_features_are_taken_by_how_many_instances_they_keep_out():
+def test_features_are_ordered_by_the_instances_they_exclude():
     lower, upper = np.zeros(4), np.ones(4)
     X = np.full((6, 4), 0.5)
     X[:4, 1] = 5.0  # feature 1 excludes four instances; feature 0 excludes two of them as well
     X[:2, 0] = 9.0
     X[4, 3] = 1.2  # less than the margin, but no feature excludes it by the margin
     X[4, 2] = 1.1
-    found = discriminate(X, lower, upper, np.arange(4), margin=1.0)
-    np.testing.assert_array_equal(found, [1, 3])  # the last instance is inside, so it is ignored
+    features = discriminate(X, lower, upper, np.arange(4), margin=1.0)
+    np.testing.assert_array_equal(features, [1, 3])  # the last instance is inside, so it is ignored
     np.testing.assert_array_equal(discriminate(X, lower, upper, np.array([0, 2]), 1.0), [0, 2])
     assert not len(discriminate(X[5:], lower, upper, np.arange(4), 1.0))
 
 
-def test_of_features_that_keep_out_as_many_the_one_that_does_so_by_more_is_taken():
+def test_ties_between_features_go_to_the_larger_distance():
     X = np.array([[3.0, 7.0], [3.0, 7.0]])
     np.testing.assert_array_equal(discriminate(X, np.zeros(2), np.ones(2), np.arange(2), 1.0), [1])
 
@@ -88,7 +88,7 @@ def planted():
     return bags, y, where
 
 
-def test_a_planted_box_is_found_with_the_instances_in_it(planted):
+def test_planted_box_and_its_instances_are_recovered(planted):
     bags, y, where = planted
     model = APRClassifier(epsilon=0.05).fit(bags[:60], y[:60])
     np.testing.assert_array_equal(model.features_, [2, 3])
@@ -128,15 +128,15 @@ def test_bounds_name_the_bags_that_set_them(planted):
 def test_units_do_not_matter_and_constant_features_bound_nothing(planted):
     bags, y, _ = planted
     factor, shift = np.array([1e-6, 1.0, 1e6, 1e3, 0.0, 5.0]), np.array([0.0, 9.0, -3e6, 0.0, 7.0, 1e9])
-    expected, found = APRClassifier().fit(bags, y), APRClassifier().fit(bags * factor + shift, y)
-    assert 4 not in found.features_
-    np.testing.assert_array_equal(found.features_, expected.features_)
+    expected, fitted = APRClassifier().fit(bags, y), APRClassifier().fit(bags * factor + shift, y)
+    assert 4 not in fitted.features_
+    np.testing.assert_array_equal(fitted.features_, expected.features_)
     np.testing.assert_allclose(
-        found.decision_function(bags * factor + shift), expected.decision_function(bags), rtol=1e-6
+        fitted.decision_function(bags * factor + shift), expected.decision_function(bags), rtol=1e-6
     )
 
 
-def test_where_nothing_is_kept_out_all_features_have_bounds():
+def test_all_features_have_bounds_if_none_excludes_instances():
     rng = np.random.default_rng(0)
     bags = np.concatenate([rng.uniform(-1, 1, size=(10, 1, 2)), rng.uniform(-0.1, 0.1, size=(10, 1, 2))])
     bags[:2, 0] = [[-1.0, -1.0], [1.0, 1.0]]
@@ -145,7 +145,7 @@ def test_where_nothing_is_kept_out_all_features_have_bounds():
     assert (model.predict(bags) == 1).all()
 
 
-def test_there_are_no_weights():
+def test_sample_weight_is_refused():
     data = make_noisy_or_bags(20, random_state=0)
     with pytest.raises(TypeError, match="sample_weight"):
         APRClassifier().fit(data.bags, data.y, sample_weight=np.ones(20))

@@ -52,9 +52,9 @@ def test_bags_of_one_instance_have_the_same_value_in_one_pass():
         for target in (X[0], rng.normal(size=3), 30 * rng.normal(size=3)):
             theta = np.concatenate([target, rng.normal(size=3)])
             value, gradient = problem.value_and_gradient(theta)
-            found, found_gradient = nearest.value_and_gradient(theta)
-            assert found == pytest.approx(value, rel=1e-12)
-            np.testing.assert_allclose(found_gradient, gradient, rtol=1e-9, atol=1e-12)
+            nearest_value, nearest_gradient = nearest.value_and_gradient(theta)
+            assert nearest_value == pytest.approx(value, rel=1e-12)
+            np.testing.assert_allclose(nearest_gradient, gradient, rtol=1e-9, atol=1e-12)
 
 
 def test_an_instance_on_the_target_has_a_finite_value_and_gradient():

@@ -34,7 +34,7 @@ def least_squares(bags, points, scales):
 
 
 @pytest.mark.parametrize("prototypes", ["all", "sample", "kmeans"])
-def test_vectors_tell_of_the_nearest_instance(prototypes, data):
+def test_vectors_depend_on_the_nearest_instance(prototypes, data):
     model = PrototypeEmbedding(prototypes, n_prototypes=7, width=0.8, random_state=0).fit(data.bags)
     points = model.prototypes_.points
     assert len(points) == (data.bags.n_instances if prototypes == "all" else 7)
@@ -49,8 +49,8 @@ def test_the_width_is_the_median_distance_to_prototypes_of_others(data):
     model = PrototypeEmbedding().fit(data.bags)
     points = model.prototypes_.points
     least = least_squares(each_bag(data, model), points, np.ones_like(points))
-    found = np.sort(least[least > 1e-12])
-    assert np.isclose(1 / model.prototypes_.gamma, found[(len(found) - 1) // 2])
+    distances = np.sort(least[least > 1e-12])
+    assert np.isclose(1 / model.prototypes_.gamma, distances[(len(distances) - 1) // 2])
 
 
 def test_a_weight_counts_as_copies_for_the_width():
@@ -63,8 +63,8 @@ def test_a_weight_counts_as_copies_for_the_width():
 
 def test_targets_of_diverse_density_come_with_their_scales(data):
     model = PrototypeEmbedding("density", n_prototypes=6, output="distance", random_state=0)
-    found = model.fit(data.bags, data.y)
-    targets, scales = found.prototypes_.points, found.prototypes_.scales
+    fitted = model.fit(data.bags, data.y)
+    targets, scales = fitted.prototypes_.points, fitted.prototypes_.scales
     least = least_squares(each_bag(data, model), targets, scales)
     np.testing.assert_allclose(model.transform(data.bags), np.sqrt(least), atol=1e-4)
     model.output = "similarity"
@@ -75,7 +75,7 @@ def test_targets_of_diverse_density_come_with_their_scales(data):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_diverse_density_knows_many_classes_and_needs_labels(data):
+def test_diverse_density_accepts_many_classes_and_needs_labels(data):
     y = np.arange(30) % 3
     model = make_bag_pipeline(
         PrototypeEmbedding(EMDD(n_init=3, random_state=0), output="distance"), LogisticRegression()
@@ -103,9 +103,9 @@ def test_sparse_bags_are_dense_ones(data):
     X = np.where(data.bags.instances > 0, data.bags.instances, 0.0)
     sparse = data.bags.with_instances(sp.csr_array(X))
     model = PrototypeEmbedding(scale=None).fit(sparse)
-    found = np.sort(model.transform(sparse), axis=1)
+    similarities = np.sort(model.transform(sparse), axis=1)
     # The prototypes of sparse instances are in another order than those of dense ones.
     points = model.prototypes_.points.toarray()
     least = least_squares(np.split(X, data.bags.offsets[1:-1]), points, np.ones_like(points))
     expected = np.exp(-model.prototypes_.gamma * least)
-    np.testing.assert_allclose(found, np.sort(expected, axis=1), atol=1e-12)
+    np.testing.assert_allclose(similarities, np.sort(expected, axis=1), atol=1e-12)

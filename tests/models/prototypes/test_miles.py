@@ -17,7 +17,7 @@ def data():
     return make_mixture_bags(40, n_features=3, separation=1.5, random_state=0)
 
 
-def some_problem(seed, n=20, p=6):
+def make_problem(seed, n=20, p=6):
     rng = np.random.default_rng(seed)
     sign = np.where(np.arange(n) % 3 == 0, 1.0, -1.0)
     return rng.uniform(size=(n, p)), sign, rng.uniform(0.3, 2.0, size=n)
@@ -28,9 +28,9 @@ def objective(M, sign, cost, coef, intercept):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_machine_reaches_the_bound_of_its_dual(seed):
+def test_l1_svm_reaches_the_bound_of_its_dual(seed):
     """The dual is: max sum alpha, |sum_i alpha_i y_i m_ik| <= 1, sum alpha y = 0, 0 <= alpha <= cost."""
-    M, sign, cost = some_problem(seed)
+    M, sign, cost = make_problem(seed)
     coef, intercept, value = minimize_l1_svm(M, sign, cost)
     np.testing.assert_allclose(value, objective(M, sign, cost, coef, intercept), rtol=1e-12)
     signed = sign[:, None] * M
@@ -45,8 +45,8 @@ def test_the_machine_reaches_the_bound_of_its_dual(seed):
     np.testing.assert_allclose(value, -dual.fun, rtol=1e-8)
 
 
-def test_no_coefficients_near_by_are_better():
-    M, _, cost = some_problem(7, n=30, p=3)
+def test_nearby_coefficients_are_not_better():
+    M, _, cost = make_problem(7, n=30, p=3)
     sign = np.where(M[:, 0] > 0.5, 1.0, -1.0)
     coef, intercept, value = minimize_l1_svm(M, sign, 5 * cost)
     assert np.abs(coef).any()
@@ -59,13 +59,13 @@ def test_no_coefficients_near_by_are_better():
             assert other >= value - 1e-9
 
 
-def test_a_row_twice_is_a_row_of_twice_the_cost():
-    M, sign, _ = some_problem(1)
+def test_repeated_rows_equal_rows_of_higher_cost():
+    M, sign, _ = make_problem(1)
     twice = np.repeat(np.arange(20), 1 + np.arange(20) % 2)[::-1]
-    one = minimize_l1_svm(M, sign, 1.0 + np.arange(20) % 2)
-    other = minimize_l1_svm(M[twice], sign[twice], np.ones(30))
-    np.testing.assert_allclose(one[0], other[0], atol=1e-9)
-    np.testing.assert_allclose(one[1:], other[1:], rtol=1e-9)
+    weighted = minimize_l1_svm(M, sign, 1.0 + np.arange(20) % 2)
+    repeated = minimize_l1_svm(M[twice], sign[twice], np.ones(30))
+    np.testing.assert_allclose(weighted[0], repeated[0], atol=1e-9)
+    np.testing.assert_allclose(weighted[1:], repeated[1:], rtol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -102,7 +102,7 @@ def test_credits_and_the_intercept_add_up_to_the_score(data):
     assert (~used).sum() > 0 and (model.decision_function_instances(data.bags)[~used] < 0).all()
 
 
-def test_instances_that_are_the_same_share_their_credit(data):
+def test_equal_instances_share_their_credit(data):
     model = MILESClassifier().fit(data.bags, data.y)
     bag = data.bags[int(np.argmax(data.y))]
     once = model.instance_credits([bag])
@@ -110,7 +110,7 @@ def test_instances_that_are_the_same_share_their_credit(data):
     np.testing.assert_allclose(twice, np.tile(once, 2) / 2, rtol=1e-9, atol=1e-15)
 
 
-def test_an_infinite_width_leaves_the_larger_class(data):
+def test_infinite_width_predicts_the_larger_class(data):
     y = np.append(np.ones(25, dtype=int), np.zeros(15, dtype=int))
     model = MILESClassifier(width=1e9).fit(data.bags, y)
     assert not len(model.coef_) and (model.predict(data.bags) == 1).all()
@@ -118,7 +118,7 @@ def test_an_infinite_width_leaves_the_larger_class(data):
 
 
 @pytest.mark.parametrize("prototypes", ["all", "sample", "kmeans"])
-def test_every_kind_of_prototypes_learns(prototypes, data):
+def test_every_kind_of_prototypes_is_accurate(prototypes, data):
     model = MILESClassifier(prototypes=prototypes, n_prototypes=30, random_state=0).fit(data.bags, data.y)
     assert model.score(data.bags, data.y) > 0.75
     assert len(model.coef_) <= 30 or prototypes == "all"
@@ -130,11 +130,11 @@ def test_sparse_bags_are_dense_ones(data):
     for scale in (None, "minmax"):
         # For sparse features, both scalings only divide, as the expected scaling does.
         model = MILESClassifier(width=1.0, scale=scale)
-        found = clone(model).fit(sparse, data.y)
+        fitted = clone(model).fit(sparse, data.y)
         factor = np.abs(X).max(axis=0) if scale else 1.0
         expected = MILESClassifier(width=1.0, scale=None).fit(dense.with_instances(X / factor), data.y)
         np.testing.assert_allclose(
-            found.decision_function(sparse),
+            fitted.decision_function(sparse),
             expected.decision_function(dense.with_instances(X / factor)),
             atol=1e-8,
         )

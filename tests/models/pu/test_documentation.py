@@ -13,7 +13,7 @@ PAGE = (Path(__file__).parents[3] / "docs/pu.md").read_text()
 
 
 @pytest.mark.slow
-def test_the_examples_of_the_page_run_and_print_what_it_shows(capsys):
+def test_documentation_examples_print_the_documented_output(capsys):
     scope = {}
     for block in re.findall(r"```python\n(.*?)```", PAGE, flags=re.S):
         exec(block, scope)
@@ -29,8 +29,10 @@ def test_the_examples_of_the_page_run_and_print_what_it_shows(capsys):
     called = score >= 0
     metrics = (precision_score, recall_score, f1_score)
     exact = [*(m(truth, called) for m in metrics), roc_auc_score(truth, score), np.mean(called != truth)]
-    told = pu_report(model, data.bags[judge], data.y[judge], class_prior=0.4, interval=(0.3, 0.5))
-    estimated = pu_report(model, data.bags[judge], data.y[judge])
-    reports = [[r.precision[1], r.recall[1], r.f1[1], r.auc[1], r.risk[1]] for r in (told, estimated)]
+    with_prior = pu_report(model, data.bags[judge], data.y[judge], class_prior=0.4, interval=(0.3, 0.5))
+    with_estimate = pu_report(model, data.bags[judge], data.y[judge])
+    reports = [
+        [r.precision[1], r.recall[1], r.f1[1], r.auc[1], r.risk[1]] for r in (with_prior, with_estimate)
+    ]
     rows = re.findall(r"^\| [^|]+ \| (0\.\d+) \| (0\.\d+) \| (0\.\d+) \|$", PAGE, flags=re.M)
     np.testing.assert_allclose(np.array(rows, dtype=float), np.transpose([exact, *reports]), atol=6e-4)

@@ -56,7 +56,7 @@ def pu_bags(n_positive=30, n_unlabeled=60, prior=0.3, seed=0, n_features=2):
     ],
     ids=lambda model: type(model).__name__,
 )
-def test_bags_and_instances_are_told_apart(model):
+def test_bags_and_instances_are_classified(model):
     bags, y, truth, z = pu_bags(60, 120)
     model.fit(bags, y)
     assert model.score(bags, truth) > 0.75
@@ -123,9 +123,9 @@ def test_lsdd_compares_by_the_criterion_of_held_out_bags(n_features, gammas):
         for j, alpha in enumerate(alphas):
             for train, test in splits:
                 parts = []
-                for some in (train, test):
-                    K = InstanceKernel("rbf", gamma)(bags[some].instances, model.centers_)
-                    positive = np.repeat(y[some], bags[some].sizes) == 1
+                for rows in (train, test):
+                    K = InstanceKernel("rbf", gamma)(bags[rows].instances, model.centers_)
+                    positive = np.repeat(y[rows], bags[rows].sizes) == 1
                     parts.append(K[positive].mean(axis=0) - K[~positive].mean(axis=0))
                 coef = np.linalg.solve(H + alpha * np.eye(len(H)), parts[0])
                 # Normalised basis functions omit the integral of a square, (pi / (2 gamma))^(d/2).
@@ -139,7 +139,7 @@ def test_lsdd_compares_by_the_criterion_of_held_out_bags(n_features, gammas):
     assert (model.gamma_, model.alpha_) == (gammas[best[0]], alphas[best[1]])
 
 
-def test_the_order_of_huge_and_tiny_numbers_survives_logarithms():
+def test_signed_logarithms_keep_the_order_of_values():
     values = np.array([[-1.0, 2.0], [-1e-3, 0.0], [3.0, -2.0]])
     shift = np.array([[0.0], [5.0], [-3.0]])
     assert (
@@ -168,7 +168,7 @@ def test_the_first_convex_step_is_a_support_vector_machine():
     np.testing.assert_allclose(first.product + first.intercept, expected, atol=1e-4)
 
 
-def test_without_an_intercept_it_is_one_through_the_origin():
+def test_first_step_without_intercept_is_an_svm_through_the_origin():
     K, sign, weight, alpha = ramp_problem()
     problem = RampProblem(K, sign, weight, alpha, fit_intercept=False)
     first = problem.solve(problem.linearize(problem.zero()), problem.zero(), Control(1e-10, 100))
@@ -181,41 +181,41 @@ def test_without_an_intercept_it_is_one_through_the_origin():
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_the_ramp_objective_falls_and_no_small_change_lowers_it(fit_intercept):
+def test_ramp_solution_is_a_local_minimum(fit_intercept):
     K, sign, weight, alpha = ramp_problem()
     problem = RampProblem(K, sign, weight, alpha, fit_intercept)
     start = problem.zero()
-    found = minimize_cccp(problem, problem.linearize(start), start, Control(1e-9, 100))
-    assert found.converged
-    assert (np.diff(found.history) <= 1e-12).all()
-    x, intercept = found.x.x, found.x.intercept
+    result = minimize_cccp(problem, problem.linearize(start), start, Control(1e-9, 100))
+    assert result.converged
+    assert (np.diff(result.history) <= 1e-12).all()
+    x, intercept = result.x.x, result.x.intercept
 
     def objective(x, intercept):
         f = K @ x
         return 0.5 * alpha * x @ f + weight @ ramp(sign * (f + intercept))
 
-    assert objective(x, intercept) == pytest.approx(found.value, rel=1e-9)
+    assert objective(x, intercept) == pytest.approx(result.value, rel=1e-9)
     rng = np.random.default_rng(0)
     for _ in range(200):
         step = 1e-4 * rng.normal(size=len(x) + 1)
         step[-1] *= fit_intercept
-        assert objective(x + step[:-1], intercept + step[-1]) >= found.value - 1e-9
+        assert objective(x + step[:-1], intercept + step[-1]) >= result.value - 1e-9
 
 
-def test_the_coefficients_meet_the_conditions_of_the_ramp():
+def test_ramp_coefficients_satisfy_their_optimality_conditions():
     """Only points between the corners of the ramp have a gradient; points beyond -1 are ignored."""
     K, sign, weight, alpha = ramp_problem(alpha=1e-3)
     problem = RampProblem(K, sign, weight, alpha)
     start = problem.zero()
-    found = minimize_cccp(problem, problem.linearize(start), start, Control(1e-10, 100)).x
-    z, pull = sign * (found.product + found.intercept), sign * found.x / problem.bound
+    solution = minimize_cccp(problem, problem.linearize(start), start, Control(1e-10, 100)).x
+    z, pull = sign * (solution.product + solution.intercept), sign * solution.x / problem.bound
     assert (z < -1.01).any()
     np.testing.assert_allclose(pull[np.abs(z) > 1.001], 0.0, atol=1e-9)
     np.testing.assert_allclose(pull[np.abs(z) < 0.999], 1.0, atol=1e-9)
-    assert abs(found.x.sum()) < 1e-9
+    assert abs(solution.x.sum()) < 1e-9
 
 
-def test_a_gross_outlier_moves_a_hinge_and_not_a_ramp():
+def test_outliers_change_the_hinge_but_not_the_ramp():
     rng = np.random.default_rng(0)
     X = np.append(np.concatenate([rng.normal(-2, 0.3, 20), rng.normal(2, 0.3, 20)]), np.full(3, -12.0))
     sign = np.repeat([-1.0, 1.0, 1.0], [20, 20, 3])
@@ -223,20 +223,20 @@ def test_a_gross_outlier_moves_a_hinge_and_not_a_ramp():
     problem = RampProblem(K, sign, np.full(43, 1 / 43), 1e-3)
     start = problem.zero()
     hinge = problem.solve(problem.linearize(start), start, Control(1e-9, 100))
-    found = minimize_cccp(problem, problem.linearize(start), start, Control(1e-9, 100))
-    errors = [(sign[:40] * (p.product + p.intercept)[:40] <= 0).mean() for p in (hinge, found.x)]
-    assert found.value < hinge.value
+    result = minimize_cccp(problem, problem.linearize(start), start, Control(1e-9, 100))
+    errors = [(sign[:40] * (p.product + p.intercept)[:40] <= 0).mean() for p in (hinge, result.x)]
+    assert result.value < hinge.value
     assert errors[1] <= errors[0] and errors[1] == 0.0
 
 
-def test_dsdd_draws_instances_of_both_kinds_when_there_are_too_many():
+def test_dsdd_samples_both_kinds_of_bags():
     bags, y, truth, _ = pu_bags(60, 120)
     model = DSDDClassifier(gamma=1.0, alpha=1e-2, max_instances=100, random_state=0).fit(bags, y)
     assert len(model.support_vectors_) <= 101
     assert model.score(bags, truth) > 0.95
 
 
-def test_dsdd_draws_from_either_kind_of_bag_in_proportion():
+def test_dsdd_sample_keeps_the_proportion_of_both_kinds():
     y = np.repeat([1, 0], [10, 90])
     instances = Bags(np.arange(100.0)[:, None], np.arange(101))
     model = DSDDClassifier(max_instances=50, random_state=0)
@@ -255,8 +255,10 @@ def test_dsdd_compares_by_the_loss_of_held_out_instances():
     expected = np.zeros((2, 2))
     for (i, gamma), (j, alpha) in product(enumerate(gammas), enumerate(alphas)):
         for train, test in splits:
-            one = DSDDClassifier(gamma=gamma, alpha=alpha, scale=None, tol=1e-2).fit(bags[train], y[train])
-            score = one.decision_function_instances(bags[test])
+            fold_model = DSDDClassifier(gamma=gamma, alpha=alpha, scale=None, tol=1e-2).fit(
+                bags[train], y[train]
+            )
+            score = fold_model.decision_function_instances(bags[test])
             positive = np.repeat(y[test], bags[test].sizes) == 1
             expected[i, j] += (ramp(score[positive]).mean() + ramp(-score[~positive]).mean()) / 6
     # With tol=1e-2, the solution depends on the rounding of the kernel matrix, within this tolerance.
@@ -266,7 +268,7 @@ def test_dsdd_compares_by_the_loss_of_held_out_instances():
 
 
 @pytest.mark.parametrize("cls", [LSDDClassifier, DSDDClassifier])
-def test_the_chosen_model_is_the_plain_one_at_the_choice(cls):
+def test_cv_model_equals_the_plain_model_with_its_parameters(cls):
     bags, y, _, _ = pu_bags()
     chosen = getattr(bagwise, f"{cls.__name__}CV")(alphas=[1e-3, 0.1], random_state=0).fit(bags, y)
     plain = cls(gamma=chosen.gamma_, alpha=chosen.alpha_, random_state=0).fit(bags, y)
@@ -280,7 +282,7 @@ def test_the_chosen_model_is_the_plain_one_at_the_choice(cls):
 
 @pytest.mark.parametrize("cls", [LSDDClassifier, DSDDClassifier])
 @pytest.mark.parametrize("parameter", ["gamma", "alpha"])
-def test_lists_are_refused_by_the_name_of_the_class_that_takes_them(cls, parameter):
+def test_lists_are_refused_and_the_message_names_the_cv_class(cls, parameter):
     bags, y, _, _ = pu_bags()
     named = rf"{cls.__name__}CV\({parameter}s=\.\.\.\) chooses"
     message = rf"{parameter} of {cls.__name__} must be one value, not .*; {named}"
@@ -322,7 +324,7 @@ def test_the_key_of_a_bag_is_its_instance_of_least_negative_density():
     np.testing.assert_allclose(model.decision_function(bags), expected, rtol=1e-9)
 
 
-def test_the_machine_is_that_of_libsvm_on_keys_times_confidences():
+def test_pumil_svm_equals_libsvm_on_weighted_key_instances():
     bags, y, _, _ = pu_bags()
     model = PUMILClassifier(C=3.0, random_state=0).fit(bags, y)
     Z = model._scaled(bags)
@@ -340,7 +342,7 @@ def test_the_machine_is_that_of_libsvm_on_keys_times_confidences():
     assert ours == pytest.approx(theirs, rel=1e-3)
 
 
-def test_without_an_intercept_the_machine_is_that_of_a_plane_through_the_origin():
+def test_pumil_svm_without_intercept_passes_through_the_origin():
     rng = np.random.default_rng(0)
     X, sign = rng.normal(size=(30, 3)) + 0.5, np.repeat([1.0, -1.0], 15)
     coef, intercept = PUMILClassifier(C=2.0, fit_intercept=False)._fit_machine(X, sign, np.ones(30))
@@ -353,7 +355,7 @@ def test_without_an_intercept_the_machine_is_that_of_a_plane_through_the_origin(
     assert objective(coef) <= objective(theirs.coef_[0]) * (1 + 1e-3)
 
 
-def test_huge_weights_leave_pairs_no_digits_and_they_are_soon_given_up(monkeypatch):
+def test_pairwise_steps_with_huge_weights_stop_early(monkeypatch):
     """Integer data that no plane separates, with bounds of 1e40, would need ten million steps per SVM."""
     rng, steps = np.random.default_rng(2), []
     pair_steps = dual_kernels.pair_steps
@@ -376,7 +378,7 @@ def test_the_f_measure_never_falls_and_the_search_ends():
     assert ((model.confidence_ >= 0) & (model.confidence_ <= 1)).all()
 
 
-def test_the_limit_of_generations_is_reached_and_not_passed():
+def test_max_iter_limits_the_generations():
     bags, y, _, _ = pu_bags()
     searches = (PUMILClassifier(max_iter=30, random_state=seed).fit(bags, y) for seed in range(30))
     whole = next(model for model in searches if model.n_iter_ > 1)
@@ -385,7 +387,7 @@ def test_the_limit_of_generations_is_reached_and_not_passed():
     np.testing.assert_array_equal(stopped.objective_history_, whole.objective_history_[:2])
 
 
-def test_the_worst_candidates_become_clones_of_the_best_and_none_gets_worse():
+def test_clones_of_the_best_replace_the_worst_candidates():
     rng = np.random.RandomState(0)
     candidates = rng.random_sample((10, 6))
     first = candidates.copy()
@@ -398,7 +400,7 @@ def test_the_worst_candidates_become_clones_of_the_best_and_none_gets_worse():
     np.testing.assert_array_equal(candidates[1:8], first[1:8])
 
 
-def test_a_candidate_moves_where_that_is_better():
+def test_candidates_move_only_if_this_improves_them():
     rng = np.random.RandomState(0)
     candidates = rng.random_sample((4, 6))
     first = candidates.copy()
@@ -422,7 +424,7 @@ def test_fewer_unlabeled_than_positive_bags_are_all_taken_as_negative():
     assert np.isfinite(PUMILClassifier(random_state=0).fit(bags, y).decision_function(bags)).all()
 
 
-def test_a_weight_of_two_is_a_bag_that_is_there_twice_in_every_step_of_a_candidate():
+def test_weights_are_repetitions_in_every_step_of_a_candidate():
     """Compare weights with copies of equal confidence; the last selected bag is selected in part."""
 
     class Recorded(PUMILClassifier):
@@ -441,14 +443,14 @@ def test_a_weight_of_two_is_a_bag_that_is_there_twice_in_every_step_of_a_candida
         (Training(bags[copies], y[copies], np.ones(len(copies))), np.repeat(confidence, weight[y == 0])),
     )
     everywhere = Bags(rng.normal(size=(200, 2)), np.arange(0, 201, 4))
-    found = []
+    results = []
     for training, confidences in samples:
         model = Recorded(C=2.0, max_negatives=10_000)
         model.gamma_ = 0.3
         machine = model._build(training, confidences, np.zeros(training.bags.n_instances))
         keys = model._keys(everywhere, machine.negatives, machine.negative_weights)
-        found.append((machine, model.rows_, keys))
-    (weighted, rows, keys), (repeated, rows_too, keys_too) = found
+        results.append((machine, model.rows_, keys))
+    (weighted, rows, keys), (repeated, rows_too, keys_too) = results
     np.testing.assert_array_equal(rows, rows_too)
     np.testing.assert_array_equal(keys, keys_too)
     assert weighted.f_measure == repeated.f_measure
@@ -468,28 +470,28 @@ def test_weights_and_copies_give_the_same_fit_in_any_order():
     assert [confidence[k] for k in copies if y[k] == 0] == repeated.confidence_.tolist()
 
 
-def test_equal_bags_of_one_kind_are_one_bag_of_all_their_weight():
+def test_equal_bags_of_a_kind_are_merged_and_their_weights_added():
     first, other = np.array([[1.0, 2.0], [0.0, 5.0]]), np.array([[3.0, 3.0]])
-    given = Training(
+    training = Training(
         Bags.from_list([other, first, [[-0.0, 5.0], [1.0, 2.0]], first, other, first + 1.0]),
         np.array([0, 0, 0, 1, 0, 0]),
         np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
     )
-    distinct, place = distinct_bags(given)
-    assert place[0] == place[4] and place[1] == place[2] and len(set(place.tolist())) == 4
-    assert distinct.weight[place].tolist() == [6.0, 5.0, 5.0, 4.0, 6.0, 6.0]
-    assert distinct.y[place].tolist() == given.y.tolist()
-    for number, bag in enumerate(given.bags):
-        found = np.sort(distinct.bags[int(place[number])], axis=0)
-        np.testing.assert_array_equal(found, np.sort(bag, axis=0))
-    shuffled, _ = distinct_bags(Training(given.bags[::-1], given.y[::-1], given.weight[::-1]))
+    distinct, indices = distinct_bags(training)
+    assert indices[0] == indices[4] and indices[1] == indices[2] and len(set(indices.tolist())) == 4
+    assert distinct.weight[indices].tolist() == [6.0, 5.0, 5.0, 4.0, 6.0, 6.0]
+    assert distinct.y[indices].tolist() == training.y.tolist()
+    for i, bag in enumerate(training.bags):
+        merged = np.sort(distinct.bags[int(indices[i])], axis=0)
+        np.testing.assert_array_equal(merged, np.sort(bag, axis=0))
+    shuffled, _ = distinct_bags(Training(training.bags[::-1], training.y[::-1], training.weight[::-1]))
     np.testing.assert_array_equal(shuffled.bags.instances, distinct.bags.instances)
 
 
 # ---------------------------------------------------------------------- Theorem 1
 
 
-def test_the_bound_of_a_fixed_score_is_kept():
+def test_bound_of_a_fixed_score_holds():
     rng = np.random.default_rng(0)
     prior, above = 0.4, []
     promised = pu_risk_bound(1.0, class_prior=prior, n_positive=30, n_unlabeled=50, delta=0.2)

@@ -51,7 +51,7 @@ def fit_ratio(P, U, ridge):
 
 
 @pytest.mark.parametrize("n_centers", [6, 60])
-def test_estimate_is_the_inverse_of_the_objective_with_a_free_constant_and_bounded_ratios(n_centers):
+def test_estimate_is_the_inverse_of_the_bounded_objective(n_centers):
     P, U = random_features(n_centers=n_centers)
     path = DensityRatio(PUFeatures(P, U, np.ones(len(P)), np.ones(len(U)))).path()
     for ridge, prior in zip(path.ridges[4:], path.class_priors[4:], strict=True):
@@ -71,11 +71,11 @@ def first_root(function):
     values = np.array([function(x) for x in grid])
     if values[0] <= 1e-12:
         return 1.0
-    place = np.argmax(values <= 0)
-    return brentq(function, grid[place - 1], grid[place])
+    i = np.argmax(values <= 0)
+    return brentq(function, grid[i - 1], grid[i])
 
 
-def test_ratios_of_one_over_the_prior_and_zero_give_the_prior_whatever_a_few_bags_say():
+def test_outliers_hardly_change_the_bounded_prior():
     def bounded(ratio_P, ratio_U):
         share = np.full(100, 0.01)
         (prior,) = bounded_priors(ratio_P[:, None], ratio_U[:, None], share, share)
@@ -92,13 +92,13 @@ def test_ratios_of_one_over_the_prior_and_zero_give_the_prior_whatever_a_few_bag
 
 @pytest.mark.parametrize("n_centers", [6, 60])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_criterion_is_leave_one_out_done_the_long_way(n_centers, weighted):
+def test_criterion_equals_explicit_leave_one_out(n_centers, weighted):
     P, U = random_features(1, n_centers=n_centers)
     rng = np.random.default_rng(0)
     wp, wu = (rng.integers(1, 4, len(X)) if weighted else np.ones(len(X), int) for X in (P, U))
     path = DensityRatio(PUFeatures(P, U, wp.astype(float), wu.astype(float))).path()
-    for number in (8, 12, 16):
-        ridge = path.ridges[number]
+    for column in (8, 12, 16):
+        ridge = path.ridges[column]
         ratios_U, ratios_P = [], []
         for i in range(len(U)):
             # A bag is left out with all its weight; the ridge keeps its weight relative to the other terms.
@@ -111,10 +111,10 @@ def test_criterion_is_leave_one_out_done_the_long_way(n_centers, weighted):
             ratios_P.append(coef[0] + P[j] @ coef[1:])
         chance_P, chance_U = (np.maximum(r, 0) / (1 + np.maximum(r, 0)) for r in (ratios_P, ratios_U))
         expected = np.average((1 - chance_P) ** 2, weights=wp) + np.average(chance_U**2, weights=wu)
-        assert path.criterion[number] == pytest.approx(expected, rel=1e-7)
+        assert path.criterion[column] == pytest.approx(expected, rel=1e-7)
 
 
-def test_the_ridge_is_the_strongest_that_is_no_worse_but_for_the_error_of_the_difference():
+def test_chosen_ridge_is_at_least_the_one_of_the_lowest_criterion():
     P, U = random_features(3, 40, 90)
     path = DensityRatio(PUFeatures(P, U, np.ones(len(P)), np.ones(len(U)))).path()
     assert path.best >= np.argmin(path.criterion)
@@ -180,7 +180,7 @@ def test_a_few_far_positive_bags_do_not_make_the_estimate_collapse(seed):
 
 @pytest.mark.filterwarnings("ignore::bagwise.exceptions.ClassPriorWarning")
 @pytest.mark.parametrize("method", ["tail", "ratio"])
-def test_where_classes_overlap_the_estimate_is_an_upper_one_and_the_interval_says_so(method):
+def test_overlapping_classes_give_an_upper_estimate_and_a_low_limit_of_0(method):
     bags, y, _ = pu_sample(0.3, 0, separation=1.0)
     model = ClassPriorEstimator(method=method).fit(bags, y)
     assert model.class_prior_ > 0.4
@@ -203,7 +203,7 @@ def test_both_methods_are_computed_and_one_is_kept_as_a_check():
     assert ClassPriorEstimator().fit(bags, y).class_prior_ == tail.class_prior_
 
 
-def test_estimates_that_lie_apart_are_said_to():
+def test_disagreeing_estimates_warn():
     # One of two kinds of positive bags is like negative bags: the ratio estimates far more than the tail.
     rng = np.random.default_rng(0)
     truth = np.append(np.ones(200), rng.random(600) < 0.2)
@@ -218,15 +218,15 @@ def test_estimates_that_lie_apart_are_said_to():
         PUSetKernelClassifier(degree=2).fit(X, y)
 
 
-def test_degrees_are_chosen_by_the_least_criterion_and_a_given_ridge_is_used():
+def test_degree_has_the_lowest_criterion_and_a_fixed_ridge_is_used():
     bags, y, _ = pu_sample(0.3, 0, n_positive=30, n_unlabeled=60)
     chosen = ClassPriorEstimator(method="ratio").fit(bags, y)
     alone = [ClassPriorEstimator(method="ratio", degree=degree).fit(bags, y) for degree in (1, 2, 3)]
     best = min(alone, key=lambda model: model.path_.criterion.min())
     assert (chosen.degree_, chosen.class_prior_) == (best.degree_, best.class_prior_)
-    given = ClassPriorEstimator(method="ratio", degree=chosen.degree_, ridge=chosen.ridge_).fit(bags, y)
-    assert given.path_ is None
-    assert given.class_prior_ == pytest.approx(chosen.class_prior_, rel=1e-9)
+    fixed = ClassPriorEstimator(method="ratio", degree=chosen.degree_, ridge=chosen.ridge_).fit(bags, y)
+    assert fixed.path_ is None
+    assert fixed.class_prior_ == pytest.approx(chosen.class_prior_, rel=1e-9)
     with pytest.raises(ValueError, match="degree must be one or more integers >= 1; got"):
         ClassPriorEstimator(degree=[0, 1]).fit(bags, y)
 
@@ -244,7 +244,7 @@ def test_rotated_features_give_the_same_path():
 
 
 @pytest.mark.parametrize("method", ["tail", "ratio"])
-def test_the_interval_holds_the_estimate_and_narrows_with_more_bags(method):
+def test_interval_contains_the_estimate_and_narrows_with_more_bags(method):
     widths = []
     for n in (60, 240):
         bags, y, _ = pu_sample(0.4, 0, n_positive=n // 2, n_unlabeled=n, separation=10.0)
@@ -257,7 +257,7 @@ def test_the_interval_holds_the_estimate_and_narrows_with_more_bags(method):
 
 
 @pytest.mark.parametrize("level", [0.5, 0.95])
-def test_the_interval_holds_the_quantiles_of_a_bootstrap_that_chooses_again(level):
+def test_interval_has_the_quantiles_of_a_bootstrap_with_selection(level):
     bags, y, _ = pu_sample(0.3, 0, n_positive=40, n_unlabeled=80, separation=8.0)
     model = ClassPriorEstimator(method="ratio", degree=[1, 2]).fit(bags, y)
     rng, drawn, chosen = np.random.RandomState(0), [], set()
@@ -277,8 +277,8 @@ def test_the_interval_holds_the_quantiles_of_a_bootstrap_that_chooses_again(leve
     low, middle, high = np.quantile(drawn, [(1 - level) / 2, 0.5, (1 + level) / 2])
     expected = np.array([low, high]) * model.class_prior_ / middle
     assert expected[1] < 1
-    found = model.interval(bags, y, level=level, n_bootstrap=30, random_state=0)
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    interval = model.interval(bags, y, level=level, n_bootstrap=30, random_state=0)
+    np.testing.assert_allclose(interval, expected, rtol=1e-5)
 
 
 def test_bags_that_are_not_those_of_the_fit_have_no_interval():
@@ -291,7 +291,7 @@ def test_bags_that_are_not_those_of_the_fit_have_no_interval():
             model.interval(*other)
 
 
-def test_every_instance_for_itself_is_the_same_as_bags_of_one():
+def test_instance_level_intervals_count_independent_bags():
     rng = np.random.default_rng(0)
     P, N = rng.normal(6.0, size=(150, 2)), rng.normal(size=(210, 2))
     X, y = np.vstack([P, N]), np.repeat([1, 0], [60, 300])
@@ -309,7 +309,7 @@ def test_every_instance_for_itself_is_the_same_as_bags_of_one():
 
 
 @pytest.mark.filterwarnings("ignore::bagwise.exceptions.ClassPriorWarning")
-def test_positive_bags_with_negative_instances_make_the_instance_level_estimate_an_upper_one():
+def test_negative_instances_in_positive_bags_give_an_upper_estimate():
     bags, y, _ = pu_sample(0.3, 0, separation=8.0)
     for method in ("tail", "ratio"):
         model = ClassPriorEstimator(method=method, level="instance", n_centers=60).fit(bags, y)
@@ -317,7 +317,7 @@ def test_positive_bags_with_negative_instances_make_the_instance_level_estimate_
         assert model.degree_ is None and model.scores_.shape == (bags.n_instances,)
 
 
-def test_a_matrix_of_instances_has_a_prior_too():
+def test_matrix_of_instances_has_a_prior():
     rng = np.random.default_rng(0)
     P, N = rng.normal(6.0, size=(150, 2)), rng.normal(size=(210, 2))
     X = np.vstack([P[:60], P[60:], N])
@@ -325,7 +325,7 @@ def test_a_matrix_of_instances_has_a_prior_too():
     assert ClassPriorEstimator(degree=2).fit(X, y).class_prior_ == pytest.approx(0.3, abs=0.07)
 
 
-def test_identical_bags_say_that_all_may_be_positive():
+def test_prior_of_identical_bags_is_near_one():
     bags = [np.ones((2, 3))] * 20
     y = np.repeat([1, 0], 10)
     assert ClassPriorEstimator().fit(bags, y).class_prior_ == 1.0

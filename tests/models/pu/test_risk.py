@@ -77,10 +77,10 @@ def _by_interior_points(P, U, wp, wu, loss, prior, alpha):
     settings.verbose = False
     for name in ("tol_gap_abs", "tol_gap_rel", "tol_feas"):
         setattr(settings, name, 1e-12)
-    found = clarabel.DefaultSolver(
+    result = clarabel.DefaultSolver(
         sp.diags(quadratic).tocsc(), linear, sp.csc_matrix(A), b, cones, settings
     ).solve()
-    x = np.array(found.x)
+    x = np.array(result.x)
     return _objective(P, U, wp, wu, loss, prior, alpha, x[:m], x[m])
 
 
@@ -115,10 +115,10 @@ def test_objective_is_that_of_a_generic_solver(sizes, loss, weighted):
     n_positive, n_unlabeled, n_centers, prior, alpha, scale = sizes
     for seed in range(3):
         parts = _problem(n_positive, n_unlabeled, n_centers, scale, seed, weighted)
-        found = minimize_risk(PUFeatures(*parts), loss, prior=prior, alpha=alpha)
-        assert found.converged
-        ours = _objective(*parts, loss, prior, alpha, found.x.coef, found.x.intercept)
-        assert ours == pytest.approx(found.value, rel=1e-9, abs=1e-9)
+        result = minimize_risk(PUFeatures(*parts), loss, prior=prior, alpha=alpha)
+        assert result.converged
+        ours = _objective(*parts, loss, prior, alpha, result.x.coef, result.x.intercept)
+        assert ours == pytest.approx(result.value, rel=1e-9, abs=1e-9)
         theirs = _generic(*parts, loss, prior, alpha)
         assert ours == pytest.approx(theirs, rel=1e-8, abs=0.0)
 
@@ -130,9 +130,9 @@ def test_double_hinge_meets_its_optimality_conditions(alpha, degree):
     S = np.vstack([rng.uniform(0.3, 1.0, size=(20, 8)), rng.uniform(size=(100, 8))])
     K = (S @ S.T / 8 + 1) ** degree
     features = PUFeatures(K[:20], K[20:], np.ones(20), np.ones(100))
-    found = minimize_risk(features, "double_hinge", prior=0.3, alpha=alpha)
-    g = K[20:] @ found.x.coef + found.x.intercept
-    W = 100 * (found.x.dual[:100] + found.x.dual[100:])
+    result = minimize_risk(features, "double_hinge", prior=0.3, alpha=alpha)
+    g = K[20:] @ result.x.coef + result.x.intercept
+    W = 100 * (result.x.dual[:100] + result.x.dual[100:])
     slack = 1e-5 * max(1.0, np.abs(g).max())
     edge = 1e-7
     assert W.sum() / 100 == pytest.approx(0.3, abs=1e-12)
@@ -142,11 +142,11 @@ def test_double_hinge_meets_its_optimality_conditions(alpha, degree):
     assert np.abs(g[(0.5 + edge < W) & (1 - edge > W)] - 1).max(initial=0.0) <= slack
     assert (g[1 - edge < W] >= 1 - slack).all()
     np.testing.assert_allclose(
-        found.x.coef, (0.3 * K[:20].mean(0) - W / 100 @ K[20:]) / alpha, rtol=1e-6, atol=1e-6 / alpha
+        result.x.coef, (0.3 * K[:20].mean(0) - W / 100 @ K[20:]) / alpha, rtol=1e-6, atol=1e-6 / alpha
     )
 
 
-def test_squared_loss_has_the_closed_form_and_a_direction_without_the_prior():
+def test_squared_loss_has_a_closed_form():
     P, U, wp, wu = _problem(6, 30, 5, 1.0, 0, weighted=False)
     C = np.cov(U.T, ddof=0)
     directions = []
@@ -178,7 +178,7 @@ def test_every_loss_has_the_odd_part_that_removes_the_negatives(loss):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_a_warm_start_changes_nothing_but_the_time(loss):
+def test_warm_start_does_not_change_the_solution(loss):
     parts = _problem(10, 40, 50, 1.0, 3, weighted=True)
     features = PUFeatures(*parts)
     before = minimize_risk(features, loss, prior=0.4, alpha=1e-1)
@@ -187,7 +187,7 @@ def test_a_warm_start_changes_nothing_but_the_time(loss):
     assert warm.value == pytest.approx(cold.value, rel=1e-8)
 
 
-def test_the_interior_method_takes_over_where_pairs_give_up(monkeypatch):
+def test_interior_method_replaces_slow_pairwise_steps(monkeypatch):
     rng = np.random.default_rng(0)
     features = PUFeatures(1 + rng.normal(size=(20, 5)), rng.normal(size=(60, 5)), np.ones(20), np.ones(60))
     usual = minimize_risk(features, "double_hinge", prior=0.4, alpha=1e-3)
@@ -199,15 +199,15 @@ def test_the_interior_method_takes_over_where_pairs_give_up(monkeypatch):
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("sizes", PROBLEMS, ids=str)
-def test_principal_axes_lead_to_the_same_end(sizes, loss, monkeypatch):
+def test_principal_axes_give_the_same_objective(sizes, loss, monkeypatch):
     n_positive, n_unlabeled, n_centers, prior, alpha, scale = sizes
     parts = _problem(n_positive, n_unlabeled, n_centers, scale, 0, weighted=True)
     usual = minimize_risk(PUFeatures(*parts), loss, prior=prior, alpha=alpha)
     monkeypatch.setattr(PUFeatures, "is_graded", lambda features, alpha: True)
     monkeypatch.setattr(risk, "_double_hinge", lambda *problem: (None, Status.STALLED, 0))
-    found = minimize_risk(PUFeatures(*parts), loss, prior=prior, alpha=alpha)
-    assert found.converged
-    ours = _objective(*parts, loss, prior, alpha, found.x.coef, found.x.intercept)
+    result = minimize_risk(PUFeatures(*parts), loss, prior=prior, alpha=alpha)
+    assert result.converged
+    ours = _objective(*parts, loss, prior, alpha, result.x.coef, result.x.intercept)
     assert ours == pytest.approx(usual.value, rel=1e-7)  # tol is relative to larger terms
 
 
@@ -220,21 +220,21 @@ def test_features_far_from_zero_keep_their_precision():
 
 
 @pytest.mark.parametrize("loss", ["double_hinge", "logistic"])
-def test_what_is_reported_ends_at_the_objective(loss):
+def test_reported_values_end_at_the_objective(loss):
     reported = []
     features = PUFeatures(*_problem(10, 40, 50, 1.0, 3, weighted=True))
-    found = minimize_risk(
+    result = minimize_risk(
         features,
         loss,
         prior=0.4,
         alpha=1e-2,
-        on_iteration=lambda number, value: reported.append((number, value)),
+        on_iteration=lambda step, value: reported.append((step, value)),
     )
-    numbers, values = np.array(reported).T
-    assert (np.diff(numbers) > 0).all()
-    assert values[-1] == pytest.approx(found.value, rel=1e-6)
+    steps, values = np.array(reported).T
+    assert (np.diff(steps) > 0).all()
+    assert values[-1] == pytest.approx(result.value, rel=1e-6)
     if loss == "double_hinge":  # lower bounds from the dual
-        assert (values <= found.value + 1e-9).all()
+        assert (values <= result.value + 1e-9).all()
     else:
         assert (np.diff(values) <= 0).all()
 
@@ -252,7 +252,7 @@ def test_two_hundred_random_problems_agree_with_generic_solvers(loss):
         mixing = rng.normal(size=(n_centers, n_centers)) if seed % 3 else np.eye(n_centers)
         parts = P @ mixing, U @ mixing, wp, wu
         prior, alpha = rng.uniform(0.05, 0.95), 10.0 ** rng.uniform(-3, 1)
-        found = minimize_risk(PUFeatures(*parts), loss, prior=prior, alpha=alpha, tol=1e-10)
-        ours = _objective(*parts, loss, prior, alpha, found.x.coef, found.x.intercept)
+        result = minimize_risk(PUFeatures(*parts), loss, prior=prior, alpha=alpha, tol=1e-10)
+        ours = _objective(*parts, loss, prior, alpha, result.x.coef, result.x.intercept)
         worst = max(worst, (ours - _generic(*parts, loss, prior, alpha)) / abs(ours))
     assert worst < 1e-8

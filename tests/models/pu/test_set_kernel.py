@@ -37,14 +37,14 @@ def pu_bags(n_positive=30, n_unlabeled=90, prior=0.3, seed=0, n_features=4):
 
 @pytest.mark.parametrize("loss", ["double_hinge", "squared", "logistic"])
 @pytest.mark.parametrize("kernel", ["minimax", "mean", "set"])
-def test_negatives_are_found_without_having_seen_one(loss, kernel):
+def test_negatives_are_classified_without_negative_labels(loss, kernel):
     bags, y, truth = pu_bags(60, 240)
     model = PUSetKernelClassifier(kernel, degree=2, alpha=1e-3, loss=loss, class_prior=0.3)
     model.fit(bags[:180], y[:180])
     assert model.score(bags[180:], truth[180:]) > 0.85
 
 
-def test_labels_true_one_and_minus_one_mean_the_same():
+def test_labels_true_and_1_are_equivalent_and_so_are_0_and_minus_1():
     bags, y, _ = pu_bags()
     model = PUSetKernelClassifier(class_prior=0.3)
     reference = model.fit(bags, y).decision_function(bags)
@@ -75,7 +75,7 @@ def test_raw_int16_is_the_same_as_floats():
     ],
 )
 @pytest.mark.parametrize("cls", [PUSetKernelClassifier, PUSetKernelClassifierCV])
-def test_labels_without_two_kinds_are_refused_in_one_sentence(cls, labels, message):
+def test_labels_of_a_single_kind_are_refused(cls, labels, message):
     bags, _, _ = pu_bags()
     with pytest.raises(ValueError, match=message):
         cls().fit(bags, labels)
@@ -90,7 +90,7 @@ def test_a_prior_outside_the_open_interval_is_refused(prior):
         make_pu_scorer(prior)
 
 
-def test_identical_bags_are_all_called_what_most_of_them_are():
+def test_identical_bags_are_classified_by_the_prior():
     bags = [np.ones((3, 2))] * 12
     y = np.repeat([1, 0], 6)
     for prior, label in ((0.2, 0), (0.8, 1)):
@@ -134,11 +134,11 @@ def test_fewer_centers_do_nearly_as_well(centers):
     assert model.score(bags[180:], truth[180:]) > 0.9
 
 
-def test_centers_can_be_given_as_bags():
+def test_centers_may_be_bags():
     bags, y, _ = pu_bags()
-    given = PUSetKernelClassifier(centers=bags, class_prior=0.3).fit(bags, y).decision_function(bags)
+    with_centers = PUSetKernelClassifier(centers=bags, class_prior=0.3).fit(bags, y).decision_function(bags)
     every = PUSetKernelClassifier(class_prior=0.3).fit(bags, y).decision_function(bags)
-    np.testing.assert_allclose(given, every, rtol=1e-10)
+    np.testing.assert_allclose(with_centers, every, rtol=1e-10)
     others, _, _ = pu_bags(seed=5)
     model = PUSetKernelClassifier(centers=others[:7], class_prior=0.3).fit(bags, y)
     assert model.coef_.shape == (1, 7)
@@ -166,7 +166,7 @@ def test_rows_on_demand_give_the_same_solution(monkeypatch):
     assert cached.objective_ == pytest.approx(dense.objective_, rel=1e-8)
 
 
-def test_the_cross_validated_risks_are_those_of_a_grid_search():
+def test_cross_validated_risks_equal_those_of_a_grid_search():
     bags, y, _ = pu_bags()
     folds = StratifiedKFold(3, shuffle=True, random_state=1)
     splits = list(folds.split(y, y))
@@ -204,7 +204,7 @@ def test_the_cross_validated_risks_are_those_of_a_grid_search():
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_verbose_reports_what_every_fold_says(model, first, caplog):
+def test_verbose_reports_the_risk_of_every_fold(model, first, caplog):
     bags, y, _ = pu_bags(12, 24)
     with caplog.at_level(logging.INFO, logger="bagwise"):
         model.set_params(verbose=1).fit(bags, y)
@@ -213,7 +213,7 @@ def test_verbose_reports_what_every_fold_says(model, first, caplog):
     assert re.fullmatch(rf"{type(model).__name__}: {first}, fold 1 of 3: -?\d\S* -?\d\S*", folds[0])
 
 
-def test_accuracy_against_the_labels_chooses_a_model_that_finds_nothing():
+def test_label_accuracy_selects_a_model_without_positive_predictions():
     """Searches need make_pu_scorer, because accuracy favours models that predict no positive bags."""
     bags, y, truth = pu_bags(20, 180, prior=0.5)
     grid = {"alpha": [10.0, 1e-3], "class_prior": [0.05, 0.5]}

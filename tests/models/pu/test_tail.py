@@ -37,7 +37,7 @@ def best_cut(score, y):
 
 
 @pytest.mark.parametrize("gap", [0.5, 3.0])
-def test_a_bag_lies_in_the_tail_as_often_as_other_folds_put_it_there(gap):
+def test_tail_membership_counts_the_halves_with_the_bag_above_the_cut(gap):
     score, y, fold = scores_of(40, 90, 0.4, gap=gap)
     times = np.zeros(len(y))
     for chosen in combinations(range(5), 2):
@@ -57,14 +57,14 @@ def test_weights_are_repetitions_and_order_does_not_matter():
     score, y, fold = scores_of(30, 80, 0.3)
     weight = np.random.default_rng(1).integers(1, 4, len(y))
     again = np.random.default_rng(2).permutation(np.repeat(np.arange(len(y)), weight))
-    numbers = [float(weight[y == label].sum()) for label in (0, 1)]
-    weighted = UpperTails(score, y, fold).estimate(weight.astype(float), *numbers)
-    repeated = UpperTails(score[again], y[again], fold[again]).estimate(np.ones(len(again)), *numbers)
+    n_bags = [float(weight[y == label].sum()) for label in (0, 1)]
+    weighted = UpperTails(score, y, fold).estimate(weight.astype(float), *n_bags)
+    repeated = UpperTails(score[again], y[again], fold[again]).estimate(np.ones(len(again)), *n_bags)
     assert weighted.class_prior == pytest.approx(repeated.class_prior, rel=1e-12)
     assert weighted.overlap == repeated.overlap
 
 
-def test_no_unlabeled_bag_in_the_tail_is_not_taken_for_certainty():
+def test_empty_unlabeled_tail_gives_a_positive_estimate():
     score, y = np.append(np.full(50, 5.0), np.linspace(-1, 0, 100)), np.repeat([1, 0], [50, 100])
     estimate = UpperTails(score, y, np.arange(150) % 5).estimate(np.ones(150), 100, 50)
     assert estimate.class_prior == pytest.approx(0.5 / 101)
@@ -78,7 +78,7 @@ def test_a_half_without_positive_bags_puts_all_bags_into_the_tail():
     assert 0 < estimate.class_prior <= 1.0 and estimate.overlap
 
 
-def test_scores_are_those_of_bags_that_were_not_learnt_from():
+def test_scores_are_out_of_fold():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)), np.arange(60) % 3 // 2
     X[y == 1, 0] += 1.0
@@ -86,8 +86,8 @@ def test_scores_are_those_of_bags_that_were_not_learnt_from():
     splits = [
         (np.flatnonzero(np.arange(60) % 4 != k), np.flatnonzero(np.arange(60) % 4 == k)) for k in range(3)
     ]
-    found = out_of_fold_scores(X, y, weight, splits)
-    assert np.isnan(found[3::4]).all()  # no fold holds them out
+    scores = out_of_fold_scores(X, y, weight, splits)
+    assert np.isnan(scores[3::4]).all()  # no fold holds them out
     Z = StandardScaler().fit_transform(X, sample_weight=weight)
     candidates = []
     for C in (0.01, 0.1, 1.0):
@@ -98,10 +98,10 @@ def test_scores_are_those_of_bags_that_were_not_learnt_from():
             score[test] = model.decision_function(Z[test]) - np.log(odds)
             loss += weight[test] @ np.logaddexp(0.0, np.where(y[test] == 1, -1, 1) * score[test])
         candidates.append((loss, score))
-    np.testing.assert_allclose(found, min(candidates, key=lambda c: c[0])[1], atol=1e-4)
+    np.testing.assert_allclose(scores, min(candidates, key=lambda c: c[0])[1], atol=1e-4)
 
 
-def test_more_columns_than_rows_are_rotated_without_a_change():
+def test_rotation_of_many_columns_does_not_change_scores():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30, 40)), np.arange(30) % 2
     splits = [(np.arange(10, 30), np.arange(10)), (np.arange(20), np.arange(10, 30))]
@@ -111,7 +111,7 @@ def test_more_columns_than_rows_are_rotated_without_a_change():
     np.testing.assert_allclose(out_of_fold_scores(wide, y, np.ones(30), splits), few, atol=1e-4)
 
 
-def test_folds_depend_on_what_bags_hold_alone():
+def test_folds_depend_only_on_the_contents_of_bags():
     rng = np.random.default_rng(0)
     bags = Bags.from_list([rng.normal(size=(3, 2)) for _ in range(40)])
     y = np.arange(40) % 2
@@ -126,20 +126,20 @@ def test_folds_depend_on_what_bags_hold_alone():
     assert np.bincount(deal_folds(alike, y, 5)).tolist() == [8] * 5
 
 
-def test_splits_of_your_own_keep_copies_together():
+def test_explicit_splits_are_used_for_the_scores():
     rng = np.random.default_rng(0)
     bags = Bags.from_list([rng.normal(size=(3, 2)) + 3 * (k % 4 == 0) for k in range(60)])
     y = np.arange(60) % 3 // 2
-    given = [(np.arange(30, 60), np.arange(30)), (np.arange(30), np.arange(30, 60))]
-    model = ClassPriorEstimator(cv=given).fit(bags, y)
-    expected = out_of_fold_scores(bag_vectors(model._scaled(bags)), y, np.ones(60), given)
+    cv = [(np.arange(30, 60), np.arange(30)), (np.arange(30), np.arange(30, 60))]
+    model = ClassPriorEstimator(cv=cv).fit(bags, y)
+    expected = out_of_fold_scores(bag_vectors(model._scaled(bags)), y, np.ones(60), cv)
     np.testing.assert_array_equal(model.scores_, expected)
     splits = prior_splits(4, Training(bags, y, np.ones(60)), None, "a model")
     assert sorted(np.concatenate([test for _, test in splits])) == list(range(60))
     assert not np.array_equal(ClassPriorEstimator(cv=4).fit(bags, y).scores_, expected)
 
 
-def test_a_kernel_of_your_own_makes_the_scores():
+def test_callable_kernel_is_used_for_the_scores():
     rng = np.random.default_rng(0)
     # The classes differ in the size of the bags only, which is not a statistic of the features.
     sizes = np.append(np.full(60, 9), np.where(rng.random(150) < 0.3, 9, 2))

@@ -91,14 +91,14 @@ def test_more_than_two_classes_go_through_one_against_one(data, machine):
     assert len(model.estimators_) == 6
 
 
-def test_duels_both_ways_are_decided_by_the_difference_of_two_scores(data):
+def test_both_ways_compares_two_scores_per_pair_of_classes(data):
     model = OneVsOneBagClassifier(MISVC(), both_ways=True).fit(data.bags, data.y)
     forth = MISVC().fit(data.bags, data.y).decision_function(data.bags)
     back = MISVC().fit(data.bags, 1 - data.y).decision_function(data.bags)
     np.testing.assert_allclose(model.decision_function(data.bags), 0.5 * (forth - back), atol=1e-6)
 
 
-def test_weights_by_label_reach_the_duels_of_any_classifier(data):
+def test_class_weights_by_label_apply_in_every_pair_of_classes(data):
     y = np.array(["a", "b", "c"])[data.y + (np.arange(60) % 3 == 0)]
     heavy = OneVsOneBagClassifier(MISVC(C=0.01, class_weight={"a": 1000.0})).fit(data.bags, y)
     assert np.mean(heavy.predict(data.bags) == "a") > 0.9
@@ -107,7 +107,7 @@ def test_weights_by_label_reach_the_duels_of_any_classifier(data):
 
 
 @pytest.mark.parametrize("normalize", ["average", "feature", None])
-def test_the_set_kernel_machine_is_that_of_scikit_learn_on_its_matrix(data, normalize):
+def test_set_kernel_svm_equals_svc_on_its_matrix(data, normalize):
     model = SetKernelSVC(C=2.0, gamma=1.5, normalize=normalize, scale=None, tol=1e-10)
     model.fit(data.bags, data.y)
     K = set_kernel(data.bags, gamma=1.5, normalize=normalize)
@@ -116,7 +116,7 @@ def test_the_set_kernel_machine_is_that_of_scikit_learn_on_its_matrix(data, norm
     assert hasattr(model, "decision_function_instances") == (normalize == "average")
 
 
-def test_the_score_of_a_bag_is_the_mean_of_its_instances_under_the_averaged_set_kernel(data):
+def test_averaged_set_kernel_gives_means_of_instance_scores(data):
     model = SetKernelSVC().fit(data.bags, data.y)
     f = model.decision_function_instances(data.bags)
     means = np.add.reduceat(f, data.bags.offsets[:-1]) / data.bags.sizes

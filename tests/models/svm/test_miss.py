@@ -57,15 +57,15 @@ def random_labelling(problem, seed):
 def examples(problem, piece):
     """Return the weighted examples of a step, with one row of instance coefficients per example."""
     n = len(problem.negative) + len(problem.unlabelled)
-    one = np.eye(n)
-    rows = [(one[t], -1.0, w) for t, w in zip(problem.negative, problem.of_negative, strict=True)]
+    unit = np.eye(n)
+    rows = [(unit[t], -1.0, w) for t, w in zip(problem.negative, problem.of_negative, strict=True)]
     for i, first in enumerate(problem.first):
         members = slice(first, first + problem.sizes[i])
         chosen = problem.unlabelled[members][piece.witness[members]]
-        rows.append((one[chosen].mean(axis=0), 1.0, problem.of_bag[i]))
+        rows.append((unit[chosen].mean(axis=0), 1.0, problem.of_bag[i]))
     for j, t in enumerate(problem.unlabelled):
-        rows.append((one[t], 1.0, problem.of_unlabelled[j] * piece.positive[j]))
-        rows.append((one[t], -1.0, problem.of_unlabelled[j] * piece.negative[j]))
+        rows.append((unit[t], 1.0, problem.of_unlabelled[j] * piece.positive[j]))
+        rows.append((unit[t], -1.0, problem.of_unlabelled[j] * piece.negative[j]))
     Z, label, weight = (np.array(column) for column in zip(*rows, strict=True))
     return Z, label, weight
 
@@ -88,7 +88,7 @@ def primal_oracle(K, Z, label, weight):
 
 @pytest.mark.parametrize("max_bytes", [1e9, 2000])
 @pytest.mark.parametrize("seed", range(5))
-def test_a_step_agrees_with_a_generic_solver_ties_and_virtual_examples_included(seed, max_bytes):
+def test_step_agrees_with_a_generic_solver(seed, max_bytes):
     problem, K = small_problem(seed, max_bytes=max_bytes, repeated=seed == 4)
     near = problem.zero()
     for again in range(3):  # each starts from the solution for the previous labelling
@@ -103,7 +103,7 @@ def test_a_step_agrees_with_a_generic_solver_ties_and_virtual_examples_included(
 
 @pytest.mark.parametrize("one_positive", [False, True])
 @pytest.mark.parametrize("seed", range(4))
-def test_a_labelling_touches_the_objective_and_lies_above_it_elsewhere(seed, one_positive):
+def test_labelling_bounds_the_objective_and_is_tight_at_its_point(seed, one_positive):
     problem, K = small_problem(seed, one_positive=one_positive)
 
     def above(piece, machine):
@@ -146,7 +146,7 @@ def test_rows_of_virtual_examples_follow_their_instances(max_bytes):
         np.testing.assert_allclose(gram.extend(K[3]), Z @ K[3])
 
 
-def test_the_objective_is_the_papers(data):
+def test_objective_matches_the_paper(data):
     model = MissSVC(C=2.0, bag_weight=3.0, unlabeled_weight=0.5, gamma=1.0).fit(data.bags, data.y)
     f = model.decision_function_instances(data.bags)
     positive = np.repeat(data.y == 1, data.bags.sizes)
@@ -163,18 +163,18 @@ def test_the_objective_is_the_papers(data):
     assert (np.diff(model.objective_history_) <= 0).all()
 
 
-def test_weights_not_given_are_balanced_as_in_the_paper(data):
+def test_default_weights_are_balanced_as_in_the_paper(data):
     n_negative, n_unlabelled = np.bincount(data.y, weights=data.bags.sizes)
-    given = MissSVC(
+    explicit = MissSVC(
         C=2.0, bag_weight=2 * n_negative / data.y.sum(), unlabeled_weight=2 * n_negative / n_unlabelled
     )
     default = MissSVC(C=2.0).fit(data.bags, data.y)
     np.testing.assert_allclose(
-        given.fit(data.bags, data.y).decision_function(data.bags), default.decision_function(data.bags)
+        explicit.fit(data.bags, data.y).decision_function(data.bags), default.decision_function(data.bags)
     )
 
 
-def test_bags_of_one_without_unlabelled_weight_are_an_ordinary_weighted_machine(data):
+def test_bags_of_one_without_unlabelled_weight_are_a_weighted_svm(data):
     X = data.bags.instances[data.bags.offsets[:-1]]
     weight = np.random.default_rng(0).uniform(0.5, 2.0, size=60)
     model = MissSVC(C=3.0, bag_weight=5.0, unlabeled_weight=0.0, gamma=0.7, scale=None, tol=1e-10)
@@ -184,14 +184,14 @@ def test_bags_of_one_without_unlabelled_weight_are_an_ordinary_weighted_machine(
     np.testing.assert_allclose(model.decision_function(X), svc.decision_function(X), atol=1e-6)
 
 
-def test_without_bag_weight_positive_bags_are_merely_unlabelled(data):
+def test_zero_bag_weight_leaves_positive_bags_unlabelled(data):
     plain = MissSVC(bag_weight=0.0, gamma=1.0).fit(data.bags, data.y)
     f = plain.decision_function_instances(data.bags)
     # No loss favours positive scores, so all unlabelled instances get negative ones.
     assert (f[np.repeat(data.y == 1, data.bags.sizes)] < 0).all()
 
 
-def test_class_weight_acts_although_the_default_weights_are_balanced(data):
+def test_class_weight_multiplies_the_balanced_default_weights(data):
     X, y = data.bags, data.y
     scores = [
         MissSVC(C=0.1, class_weight={1: factor}).fit(X, y).decision_function(X).mean()
@@ -203,7 +203,7 @@ def test_class_weight_acts_although_the_default_weights_are_balanced(data):
 
 
 @pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", polynomial_kernel])
-def test_sparse_instances_stay_sparse_and_give_the_same_machine(data, kernel):
+def test_sparse_instances_stay_sparse_and_give_the_same_svm(data, kernel):
     scaled = data.bags.with_instances(np.maximum(data.bags.instances, 0.0))
     sparse = scaled.with_instances(sp.csr_matrix(scaled.instances))
     model = MissSVC(kernel=kernel, scale=None, C=1.0)
@@ -214,7 +214,7 @@ def test_sparse_instances_stay_sparse_and_give_the_same_machine(data, kernel):
     assert hasattr(model, "coef_") == (kernel == "linear")
 
 
-def test_a_matrix_larger_than_the_cache_gives_the_same_machine(data):
+def test_matrix_larger_than_the_cache_gives_the_same_svm(data):
     whole = MissSVC(gamma=1.0).fit(data.bags, data.y)
     rows = MissSVC(gamma=1.0, cache_size=0.02).fit(data.bags, data.y)
     np.testing.assert_allclose(
@@ -232,13 +232,13 @@ def test_witnesses_are_the_highest_instances_of_positive_bags(data):
 
 
 @pytest.mark.parametrize("init", ["positive", "negative", "random"])
-def test_other_starts_end_at_a_stationary_point_too(data, init):
+def test_every_start_ends_at_a_stationary_point(data, init):
     model = MissSVC(init=init, random_state=0, n_init=2).fit(data.bags, data.y)
     assert model.converged_ and len(model.objectives_) == 2
     assert model.objective_ == model.objectives_.min()
 
 
-def test_degenerate_bags_are_fine():
+def test_degenerate_bags_are_fitted():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 3))
     cases = {
@@ -257,7 +257,7 @@ def test_degenerate_bags_are_fine():
         assert (np.diff(model.objective_history_) <= 0).all(), name
 
 
-def test_many_classes_share_one_kernel_matrix_and_vote_as_one_against_one(data, monkeypatch):
+def test_many_classes_share_a_kernel_matrix_and_vote_in_pairs(data, monkeypatch):
     y = data.y + (np.arange(60) % 3 == 0)
     evaluated = []
     plain = InstanceKernel.__call__
@@ -280,7 +280,7 @@ def test_many_classes_share_one_kernel_matrix_and_vote_as_one_against_one(data, 
     np.testing.assert_array_equal(without.predict(data.bags), model.predict(data.bags))
 
 
-def test_a_refit_to_many_classes_forgets_what_two_classes_had(data):
+def test_refit_to_many_classes_removes_attributes_of_two_classes(data):
     model = MissSVC().fit(data.bags, data.y)
     of_two = {"witnesses_", "objective_", "objective_history_", "objectives_"}
     assert of_two <= set(vars(model))
@@ -288,7 +288,7 @@ def test_a_refit_to_many_classes_forgets_what_two_classes_had(data):
     assert not of_two & set(vars(model))
 
 
-def test_class_weights_of_many_classes_go_by_label(data):
+def test_class_weights_of_many_classes_apply_by_label(data):
     y = np.array(["a", "b", "c"])[data.y + (np.arange(60) % 3 == 0)]
     weighted = MissSVC(C=0.1, class_weight={"a": 100.0}).fit(data.bags, y)
     assert np.mean(weighted.predict(data.bags) == "a") > np.mean(
@@ -308,25 +308,25 @@ def test_grid_search_finds_parameters(data):
     assert search.best_estimator_.witnesses_.shape == (60,)
 
 
-def test_bags_of_one_are_an_ordinary_machine_but_for_the_unlabelled_term():
+def test_bags_of_one_are_an_svc_except_for_the_unlabelled_term():
     """Instances of positive bags with f < 0 count with both labels: the only difference from `SVC`."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 4))
     y = (X @ [1.0, -1.0, 0.5, 0.0] + rng.normal(size=120) > 0).astype(int)
-    how = {"gamma": 0.25, "tol": 1e-10}
+    kwargs = {"gamma": 0.25, "tol": 1e-10}
     ratio = (y == 0).sum() / (y == 1).sum()  # the default of bag_weight / C, and of unlabeled_weight / C
-    ordinary = SVC(**how, class_weight={1: ratio}).fit(X, y)
-    labelled = MissSVC(C=1.0, scale=None, unlabeled_weight=0.0, **how).fit(X, y)
+    ordinary = SVC(**kwargs, class_weight={1: ratio}).fit(X, y)
+    labelled = MissSVC(C=1.0, scale=None, unlabeled_weight=0.0, **kwargs).fit(X, y)
     np.testing.assert_allclose(labelled.decision_function(X), ordinary.decision_function(X), atol=1e-4)
 
-    default = MissSVC(C=1.0, scale=None, **how).fit(X, y)
+    default = MissSVC(C=1.0, scale=None, **kwargs).fit(X, y)
     score = default.decision_function(X)
     assert np.abs(score - ordinary.decision_function(X)).max() > 0.5
     positive = np.flatnonzero(y == 1)
     rows = np.concatenate([np.arange(120), positive])
     called = np.concatenate([y, (score[positive] > 0).astype(int)])
     weight = np.where(np.concatenate([y, np.ones(len(positive))]) == 1, ratio, 1.0)
-    both = SVC(**how).fit(X[rows], called, weight)
+    both = SVC(**kwargs).fit(X[rows], called, weight)
     np.testing.assert_allclose(score, both.decision_function(X), atol=1e-4)
 
 
@@ -341,7 +341,7 @@ def test_a_kernel_of_the_wrong_shape_is_refused(data):
 
 
 @pytest.mark.study
-def test_steps_of_two_hundred_random_problems_agree_with_a_generic_solver():
+def test_steps_of_200_random_problems_agree_with_a_generic_solver():
     """Our objective is never larger by more than 1e-8.
 
     The problems differ in size, in kernel, in weights (over six orders of magnitude) and in separability.
@@ -359,11 +359,13 @@ def test_steps_of_two_hundred_random_problems_agree_with_a_generic_solver():
         a, b, d = 10.0 ** rng.uniform(-3, 3, size=(3, n))
         gram = InstanceGram(kernel, X, int((y == 1).sum()), max_bytes=1e9)
         offsets = np.append(0, np.cumsum(sizes))
-        how = {"instance_weight": a, "bag_weight": b, "unlabeled_weight": d}
-        problem = BagMarginProblem(gram, offsets, y, **how, tol=1e-10)
+        weights = {"instance_weight": a, "bag_weight": b, "unlabeled_weight": d}
+        problem = BagMarginProblem(gram, offsets, y, **weights, tol=1e-10)
         piece, K = random_labelling(problem, seed), kernel(X, X)
-        found = problem.solve(piece, problem.zero(), Control(1e-10, 100))
+        solution = problem.solve(piece, problem.zero(), Control(1e-10, 100))
         Z, label, weight = examples(problem, piece)
-        ours = 0.5 * found.x @ K @ found.x + weight @ np.maximum(0.0, 1.0 - label * (Z @ found.scores))
+        ours = 0.5 * solution.x @ K @ solution.x + weight @ np.maximum(
+            0.0, 1.0 - label * (Z @ solution.scores)
+        )
         worst = max(worst, (ours - primal_oracle(K, Z, label, weight)) / ours)
     assert worst < 1e-8

@@ -39,25 +39,25 @@ def test_smil_reaches_the_minimum_of_its_objective(C, data):
     model = SparseMISVC(C, method="smil", kernel="linear", scale=None, tol=1e-9).fit(data.bags, data.y)
     w, b = model.coef_[0], model.intercept_[0]
     np.testing.assert_allclose(model.objective_, objective(w, b, data, C), rtol=1e-6)
-    found = minimize(
+    optimum = minimize(
         lambda v: objective(v[:2], v[2], data, C), np.append(w, b) + 0.1, method="Nelder-Mead",
         options={"xatol": 1e-9, "fatol": 1e-12, "maxiter": 20_000},
     )  # fmt: skip
-    assert model.objective_ <= found.fun * (1 + 1e-6)
+    assert model.objective_ <= optimum.fun * (1 + 1e-6)
 
 
 @pytest.mark.filterwarnings("ignore:SparseMISVC.* predicts no training bag as positive")
-def test_stmil_lowers_its_objective_from_smils_end(data):
-    how = {"kernel": "linear", "scale": None, "tol": 1e-9}
-    first = SparseMISVC(5.0, method="smil", **how).fit(data.bags, data.y)
-    model = SparseMISVC(5.0, method="stmil", **how).fit(data.bags, data.y)
+def test_stmil_improves_on_the_smil_solution(data):
+    kwargs = {"kernel": "linear", "scale": None, "tol": 1e-9}
+    first = SparseMISVC(5.0, method="smil", **kwargs).fit(data.bags, data.y)
+    model = SparseMISVC(5.0, method="stmil", **kwargs).fit(data.bags, data.y)
     at = [objective(m.coef_[0], m.intercept_[0], data, 5.0, unlabelled=5.0) for m in (first, model)]
     np.testing.assert_allclose([model.objective_history_[0], model.objective_], at, rtol=1e-6)
     assert at[1] < at[0] and (np.diff(model.objective_history_) <= 1e-9 * at[0]).all()
 
 
 @pytest.mark.parametrize("balance", [0.0, 0.3, 1.0])
-def test_sbmil_is_a_machine_of_instances_with_the_highest_called_positive(balance, data):
+def test_sbmil_labels_the_highest_instances_positive(balance, data):
     model = SparseMISVC(2.0, balance=balance, gamma=0.7, tol=1e-10).fit(data.bags, data.y)
     ranking = SparseMISVC(2.0, method="smil", gamma=0.7, tol=1e-10).fit(data.bags, data.y)
     scores = ranking.decision_function_instances(data.bags)
@@ -80,7 +80,7 @@ def test_sbmil_is_a_machine_of_instances_with_the_highest_called_positive(balanc
     )
 
 
-def test_the_highest_share_is_the_weight_asked_for():
+def test_highest_share_has_the_requested_weight():
     scores, weight = np.array([3.0, 1.0, 2.0, 1.0, 0.0]), np.array([1.0, 2.0, 1.0, 1.0, 5.0])
     np.testing.assert_allclose(highest_share(scores, weight, 2.0, 0.0), [1, 0, 1, 0, 0])
     np.testing.assert_allclose(highest_share(scores, weight, 3.5, 0.0), [1, 0.5, 1, 0.5, 0])  # ties share
@@ -91,7 +91,7 @@ def test_the_highest_share_is_the_weight_asked_for():
     np.testing.assert_allclose(highest_share(scores, weight, 3.5, 1e-4), [1, 0.5, 1, 0.5, 0])
 
 
-def test_scores_of_smil_rank_and_calibration_gives_them_a_threshold():
+def test_smil_scores_rank_bags_and_calibration_sets_their_threshold():
     data = make_mixture_bags(80, size=12, positive_rate=0.1, separation=4.0, random_state=0)
     new = make_mixture_bags(80, size=12, positive_rate=0.1, separation=4.0, random_state=1)
     with pytest.warns(UserWarning, match=r'Pass calibrate=True, or use method="sbmil"'):
@@ -103,18 +103,18 @@ def test_scores_of_smil_rank_and_calibration_gives_them_a_threshold():
 
 
 @pytest.mark.parametrize("method", ["sbmil", "smil", "stmil"])
-def test_a_precomputed_kernel_is_the_same_machine(method, data):
-    how = {"method": method, "scale": None, "gamma": 0.5, "calibrate": True, "C": 20.0}
-    plain = SparseMISVC(**how).fit(data.bags, data.y)
+def test_precomputed_kernel_gives_the_same_svm(method, data):
+    kwargs = {"method": method, "scale": None, "gamma": 0.5, "calibrate": True, "C": 20.0}
+    plain = SparseMISVC(**kwargs).fit(data.bags, data.y)
     kernels = instance_kernel(data.bags, gamma=0.5)
-    given = SparseMISVC(**how).set_params(kernel="precomputed").fit(kernels, data.y)
+    precomputed = SparseMISVC(**kwargs).set_params(kernel="precomputed").fit(kernels, data.y)
     np.testing.assert_allclose(
-        given.decision_function(kernels), plain.decision_function(data.bags), atol=1e-3
+        precomputed.decision_function(kernels), plain.decision_function(data.bags), atol=1e-3
     )
     assert plain.predict_proba(data.bags).shape == (30, 2)
 
 
-def test_bags_of_one_are_a_weighted_machine_for_smil():
+def test_smil_of_single_instance_bags_is_a_weighted_svm():
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(20, 2)), rng.normal(size=(10, 2)) + 1.5])
     y = np.repeat([0, 1], [20, 10])
