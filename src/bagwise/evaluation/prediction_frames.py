@@ -17,7 +17,7 @@ from bagwise.data.blocks import block_rows, cut, is_large
 from bagwise.data.frames import frame_backend, instance_columns_of
 from bagwise.data.types import BagsLike
 from bagwise.io._table import RowFile
-from bagwise.models.base.estimators import warn_of_rows
+from bagwise.models.base.estimators import warn_about_rows
 from bagwise.models.base.labels import require_label_per_bag
 from bagwise.models.wrappers.instance_level import (
     bag_predictions,
@@ -76,7 +76,7 @@ def predict_frame(
     ['bag', 'prediction', 'probability_1']
     """
     bags = _read(model, X)
-    return _tabulate(bags, None, lambda some, _: _said_of_bags(model, some), path, backend, sides=False)
+    return _tabulate(bags, None, lambda part, _: _bag_columns(model, part), path, backend, sides=False)
 
 
 def _read(model: Any, X: Any) -> Any:
@@ -84,20 +84,20 @@ def _read(model: Any, X: Any) -> Any:
         return X
     bags = as_bags(X)
     if learned_from_several(model):
-        warn_of_rows(type(model).__name__, X, bags)
+        warn_about_rows(type(model).__name__, X, bags)
     return bags
 
 
-def _said_of_bags(model: Any, bags: Any) -> Columns:
+def _bag_columns(model: Any, bags: Any) -> Columns:
     columns = {"bag": bags.ids}
     prediction = np.asarray(model.predict(bags))
     labels = label_names(model)
     _spread(columns, "prediction", prediction, labels)
     if prediction.ndim == 2 and labels is not None and isinstance(getattr(model, "classes_", None), list):
         return _with_classes_of_labels(columns, model, bags)
-    said = bag_predictions(model, bags)
-    if said is not None:
-        kind, values = said
+    scores = bag_predictions(model, bags)
+    if scores is not None:
+        kind, values = scores
         classes = getattr(model, "classes_", None)
         if kind == "probability" and values.ndim == 1 and classes is not None:
             kind = f"probability_{classes[-1]}"
@@ -108,11 +108,11 @@ def _said_of_bags(model: Any, bags: Any) -> Columns:
 def _with_classes_of_labels(columns: Columns, model: Any, bags: Any) -> Columns:
     """Add probabilities for models in which each label has separate classes (`MultiOutputClassifier`)."""
     tables = model.predict_proba(bags) if hasattr(model, "predict_proba") else []
-    for number, (table, classes) in enumerate(zip(tables, model.classes_, strict=False)):
+    for label_index, (table, classes) in enumerate(zip(tables, model.classes_, strict=False)):
         if len(classes) == 2 and classes.tolist() == [0, 1]:
-            columns[f"probability_{number}"] = table[:, 1]
+            columns[f"probability_{label_index}"] = table[:, 1]
         else:
-            _spread(columns, f"probability_{number}", table, classes)
+            _spread(columns, f"probability_{label_index}", table, classes)
     return columns
 
 
@@ -121,9 +121,9 @@ def _spread(columns: Columns, name: str, values: np.ndarray, names: Any) -> None
     if values.ndim == 1:
         columns[name] = values
         return
-    known = names is not None and len(names) == values.shape[1]
-    for number, column in enumerate(values.T):
-        columns[f"{name}_{names[number] if known else number}"] = column
+    is_named = names is not None and len(names) == values.shape[1]
+    for index, column in enumerate(values.T):
+        columns[f"{name}_{names[index] if is_named else index}"] = column
 
 
 def instance_frame(
@@ -188,18 +188,21 @@ def instance_frame(
         y = cast(Any, y).toarray() if sp.issparse(y) else np.asarray(y)
         require_label_per_bag(y, bags)
 
-    def said(some: Any, labels: Any) -> Columns:
-        return _said_of_instances(model, some, labels, features)
+    def make_columns(part: Any, labels: Any) -> Columns:
+        return _instance_columns(model, part, labels, features)
 
-    return _tabulate(bags, y, said, path, backend, sides=True)
+    return _tabulate(bags, y, make_columns, path, backend, sides=True)
 
 
-def _said_of_instances(model: Any, bags: Any, y: Any, features: bool) -> Columns:
+def _instance_columns(model: Any, bags: Any, y: Any, features: bool) -> Columns:
     labels = label_names(model)
     scores = _scores_of_instances(model, bags, y, several_labels=labels is not None)
     n_each = 1 if labels is None else len(labels)
-    place = np.arange(bags.n_instances) - bags.offsets[bags.bag_index]
-    columns = {"bag": np.repeat(bags.ids[bags.bag_index], n_each), "instance": np.repeat(place, n_each)}
+    index_in_bag = np.arange(bags.n_instances) - bags.offsets[bags.bag_index]
+    columns = {
+        "bag": np.repeat(bags.ids[bags.bag_index], n_each),
+        "instance": np.repeat(index_in_bag, n_each),
+    }
     if labels is not None:
         columns["label"] = np.tile(labels, bags.n_instances)
     for name, column in instance_columns_of(bags, features=features).items():
@@ -214,7 +217,7 @@ def _scores_of_instances(model: Any, bags: Any, y: Any, *, several_labels: bool)
     index = bags.bag_index
     kind, values = instance_predictions(model, bags)
     shown = {f"instance_{kind}": values}
-    of_bags = bag_predictions(model, bags, rather=kind)
+    of_bags = bag_predictions(model, bags, preferred=kind)
     if of_bags is not None:
         shown = {f"bag_{of_bags[0]}": of_bags[1][index], **shown}
     if y is not None:
@@ -274,11 +277,11 @@ def key_instances(
         raise ValueError(f"k must be at least 1; got {k!r}.")
     table = nw.from_native(instance_frame(model, bags, y, features=features, backend=backend))
     # Sort by position, not by id: ids may not be unique (bootstrap samples), and bags keep their order.
-    known: Any = bags if is_scan(bags) else as_bags(bags)
+    checked_bags: Any = bags if is_scan(bags) else as_bags(bags)
     rank = table.get_column("rank").to_numpy()
     row = np.arange(len(rank))
-    n_each = len(rank) // max(1, known.n_instances)  # labels
-    order = np.lexsort((rank, row % n_each, known.bag_index[row // n_each]))
+    n_each = len(rank) // max(1, checked_bags.n_instances)  # labels
+    order = np.lexsort((rank, row % n_each, checked_bags.bag_index[row // n_each]))
     return table[order[rank[order] <= k].tolist()].to_native()
 
 
@@ -295,22 +298,22 @@ def _rank_in_bag(values: np.ndarray, bags: Bags) -> np.ndarray:
 def _tabulate(
     bags: Any,
     y: np.ndarray | None,
-    said: Callable[[Any, Any], Columns],
+    make_columns: Callable[[Any, Any], Columns],
     path: FilePath | None,
     backend: str | type[dict[Any, Any]] | None,
     *,
     sides: bool,
 ) -> Any:
     """Compute the columns for one part of the bags at a time; return a frame, dictionary or file path."""
-    parts: Iterator[Columns] = (said(some, labels) for some, labels in _parts(bags, y, sides))
+    parts: Iterator[Columns] = (make_columns(part, labels) for part, labels in _parts(bags, y, sides))
     if is_scan(bags) and not bags.in_order:
-        parts = _out_of_order(bags, y, said, sides)
+        parts = _out_of_order(bags, y, make_columns, sides)
     elif is_scan(bags) and bags.cluster is not None:
         from bagwise.evaluation.cluster_frames import columns_of_parts, write_folder
 
         if path is not None and not Path(path).suffix:
-            return write_folder(bags.cluster, bags, y, said, path, sides=sides)
-        parts = columns_of_parts(bags.cluster, bags, y, said, sides=sides)
+            return write_folder(bags.cluster, bags, y, make_columns, path, sides=sides)
+        parts = columns_of_parts(bags.cluster, bags, y, make_columns, sides=sides)
     if path is not None:
         with RowFile(path) as file:
             for columns in parts:
@@ -341,27 +344,29 @@ def _parts(bags: Any, y: np.ndarray | None, sides: bool) -> Iterator[tuple[Bags,
     runs = cut(bags.offsets, block_rows(bags.n_features))
     read: Iterator[Bags]
     if is_scan(bags):
-        read = (some for some, _ in bags.parts(block_rows(bags.n_features), columns=sides))
+        read = (part for part, _ in bags.parts(block_rows(bags.n_features), columns=sides))
     elif isinstance(bags.instances, np.ndarray) and is_large(bags.instances.size):
         read = (bags[run] for run in runs)
     else:
         runs, read = [slice(0, len(bags))], iter([bags])
-    for run, some in zip(runs, read, strict=True):
-        yield some, None if y is None else y[run]
+    for run, part in zip(runs, read, strict=True):
+        yield part, None if y is None else y[run]
 
 
 def _out_of_order(
-    scan: Any, y: np.ndarray | None, said: Callable[[Any, Any], Columns], sides: bool
+    scan: Any, y: np.ndarray | None, make_columns: Callable[[Any, Any], Columns], sides: bool
 ) -> Iterator[Columns]:
     """Compute the columns in file order, so that every file is read once, and restore the bag order."""
     order = scan.file_order
     sorted_scan = scan[order]
-    found = _joined([said(*part) for part in _parts(sorted_scan, None if y is None else y[order], sides)])
+    columns = _joined(
+        [make_columns(*part) for part in _parts(sorted_scan, None if y is None else y[order], sides)]
+    )
     back = np.argsort(order)
     if sides:  # rows are instances, or pairs of instance and label
-        n_each = len(found["bag"]) // scan.n_instances
+        n_each = len(columns["bag"]) // scan.n_instances
         begins = n_each * sorted_scan.offsets[:-1][back]
         back = np.arange(n_each * scan.n_instances) + np.repeat(
             begins - n_each * scan.offsets[:-1], n_each * scan.sizes
         )
-    yield {name: values[back] for name, values in found.items()}
+    yield {name: values[back] for name, values in columns.items()}

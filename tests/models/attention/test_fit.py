@@ -47,23 +47,23 @@ def numpy_loss(parts, x, bags, weight, alpha):
 HELD_OUT = np.arange(30) % 5 == 0
 
 
-def test_torch_and_numpy_agree_on_the_objective_and_on_what_is_watched():
-    ask, parts, x = objective(DATA.bags, HELD_OUT)
-    value, watched, _ = ask(x)
-    learning, looked_at = np.where(HELD_OUT, 0.0, WEIGHT), np.where(HELD_OUT, WEIGHT, 0.0)
+def test_torch_and_numpy_agree_on_objective_and_held_out_loss():
+    evaluate, parts, x = objective(DATA.bags, HELD_OUT)
+    value, watched, _ = evaluate(x)
+    learning, held_out = np.where(HELD_OUT, 0.0, WEIGHT), np.where(HELD_OUT, WEIGHT, 0.0)
     assert value == pytest.approx(numpy_loss(parts, x, DATA.bags, learning, 0.1), rel=1e-12)
-    assert watched == pytest.approx(numpy_loss(parts, x, DATA.bags, looked_at, 0.0), rel=1e-12)
+    assert watched == pytest.approx(numpy_loss(parts, x, DATA.bags, held_out, 0.0), rel=1e-12)
 
 
 def test_without_held_out_bags_the_objective_is_watched():
-    ask, _, x = objective(DATA.bags, np.zeros(30, dtype=bool))
-    value, watched, _ = ask(x)
+    evaluate, _, x = objective(DATA.bags, np.zeros(30, dtype=bool))
+    value, watched, _ = evaluate(x)
     assert watched == value
 
 
 def test_the_gradient_is_that_of_finite_differences():
-    ask, parts, x = objective(DATA.bags, HELD_OUT)
-    _, _, gradient = ask(x)
+    evaluate, parts, x = objective(DATA.bags, HELD_OUT)
+    _, _, gradient = evaluate(x)
     learning, step = np.where(HELD_OUT, 0.0, WEIGHT), 1e-5
     numeric = np.empty_like(x)
     for k in range(len(x)):
@@ -78,21 +78,21 @@ def test_the_gradient_is_that_of_finite_differences():
 
 
 def test_sparse_bags_have_the_same_gradient():
-    ask, _, x = objective(DATA.bags, HELD_OUT)
+    evaluate, _, x = objective(DATA.bags, HELD_OUT)
     sparse, _, _ = objective(DATA.bags.with_instances(sp.csr_array(DATA.bags.instances)), HELD_OUT)
-    for ours, theirs in zip(sparse(x), ask(x), strict=True):
+    for ours, theirs in zip(sparse(x), evaluate(x), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-15)
 
 
 def test_bags_that_are_held_out_do_not_move_the_weights():
-    ask, _, x = objective(DATA.bags, HELD_OUT)
+    evaluate, _, x = objective(DATA.bags, HELD_OUT)
     other, _, _ = objective(DATA.bags, HELD_OUT, y=np.where(HELD_OUT, 1 - DATA.y, DATA.y))
-    (value, watched, gradient), (again, moved, same) = ask(x), other(x)
+    (value, watched, gradient), (again, moved, same) = evaluate(x), other(x)
     assert value == again and watched != moved
     np.testing.assert_array_equal(gradient, same)
 
 
-def test_early_stopping_keeps_the_weights_at_the_least_loss_of_the_held_out_bags():
+def test_early_stopping_keeps_weights_of_the_lowest_held_out_loss():
     model = AttentionMILClassifier(**{**QUICK, "max_epochs": 200}, learning_rate=0.1, n_iter_no_change=15)
     model.fit(DATA.bags, DATA.y)
     assert model.converged_ and model.n_iter_ == model.best_epoch_ + 15 < 200
@@ -121,7 +121,7 @@ def test_a_class_of_one_bag_cannot_be_held_out():
     AttentionMILClassifier(**QUICK, early_stopping=False).fit(DATA.bags, y)
 
 
-def test_seeds_give_the_same_bits_and_leave_the_generator_of_torch_alone():
+def test_seeds_reproduce_fits_and_do_not_change_the_torch_generator():
     state = torch.get_rng_state()
     first, again = (AttentionMILClassifier(**QUICK).fit(DATA.bags, DATA.y) for _ in range(2))
     other = AttentionMILClassifier(**{**QUICK, "random_state": 1}).fit(DATA.bags, DATA.y)
@@ -131,43 +131,43 @@ def test_seeds_give_the_same_bits_and_leave_the_generator_of_torch_alone():
     assert torch.equal(state, torch.get_rng_state())
 
 
-def test_a_fit_has_one_thread_of_torch_and_gives_the_others_back(monkeypatch):
-    before, inside = torch.get_num_threads(), []
+def test_a_fit_uses_one_torch_thread_and_restores_the_setting(monkeypatch):
+    before, n_threads = torch.get_num_threads(), []
     loss = _Objective.__call__
 
-    def looked_at(self, x):
-        inside.append(torch.get_num_threads())
+    def recording_call(self, x):
+        n_threads.append(torch.get_num_threads())
         return loss(self, x)
 
-    monkeypatch.setattr(_Objective, "__call__", looked_at)
+    monkeypatch.setattr(_Objective, "__call__", recording_call)
     torch.set_num_threads(3)
     try:
         AttentionMILClassifier(**QUICK).fit(DATA.bags, DATA.y)
-        assert set(inside) == {1} and torch.get_num_threads() == 3
+        assert set(n_threads) == {1} and torch.get_num_threads() == 3
     finally:
         torch.set_num_threads(before)
 
 
 def test_a_fit_in_another_thread_is_the_same():
-    here = AttentionMILClassifier(**QUICK).fit(DATA.bags, DATA.y)
-    there = AttentionMILClassifier(**QUICK)
-    thread = threading.Thread(target=there.fit, args=(DATA.bags, DATA.y))
+    local = AttentionMILClassifier(**QUICK).fit(DATA.bags, DATA.y)
+    threaded = AttentionMILClassifier(**QUICK)
+    thread = threading.Thread(target=threaded.fit, args=(DATA.bags, DATA.y))
     thread.start()
     thread.join()
     np.testing.assert_allclose(
-        there.decision_function(DATA.bags), here.decision_function(DATA.bags), rtol=1e-9
+        threaded.decision_function(DATA.bags), local.decision_function(DATA.bags), rtol=1e-9
     )
 
 
 def test_units_of_features_do_not_matter_by_default():
     bags = DATA.bags.with_instances(DATA.bags.instances * [1e-6, 1.0, 1e5] + [0.0, 1e3, 0.0])
-    ours, theirs = (AttentionMILClassifier(**QUICK).fit(some, DATA.y) for some in (bags, DATA.bags))
+    ours, theirs = (AttentionMILClassifier(**QUICK).fit(X, DATA.y) for X in (bags, DATA.bags))
     np.testing.assert_allclose(
         ours.decision_function(bags), theirs.decision_function(DATA.bags), rtol=1e-6, atol=1e-8
     )
 
 
-def test_it_learns_which_bags_have_a_nine_and_points_to_it():
+def test_bags_and_images_with_a_nine_are_predicted():
     data = load_digit_bags(200, random_state=0)
     model = AttentionMILClassifier((32,), 16, max_epochs=80, random_state=0)
     model.fit(data.bags[:150], data.y[:150])
@@ -178,7 +178,7 @@ def test_it_learns_which_bags_have_a_nine_and_points_to_it():
 
 
 @pytest.mark.parametrize("sizes", [(), (4, 0), (2.5,), ("4",)])
-def test_sizes_that_are_none_are_refused(sizes):
+def test_invalid_hidden_sizes_are_refused(sizes):
     with pytest.raises(ValueError, match=r"hidden_sizes is .*; expected the number of units of every layer"):
         AttentionMILClassifier(sizes).fit(DATA.bags, DATA.y)
 
@@ -188,19 +188,19 @@ class CutOffError(Exception):
 
 
 @pytest.mark.parametrize("epoch", [1, 12])
-def test_a_fit_that_was_cut_off_ends_with_the_same_bits(epoch, tmp_path, monkeypatch):
+def test_an_interrupted_fit_resumes_with_identical_results(epoch, tmp_path, monkeypatch):
     model, path = AttentionMILClassifier(**QUICK), tmp_path / "fit.checkpoint"
     whole = AttentionMILClassifier(**QUICK).fit(DATA.bags, DATA.y)
     put, left = Store.put, [epoch + 1]
 
-    def few(store, *args, **what):
+    def failing_put(store, *args, **kwargs):
         left[0] -= 1
         if left[0] < 0:
             raise CutOffError
-        put(store, *args, **what)
+        put(store, *args, **kwargs)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Store, "put", few)
+        patch.setattr(Store, "put", failing_put)
         with pytest.raises(CutOffError):
             model.fit(DATA.bags, DATA.y, checkpoint=path)
     asked = []
@@ -215,11 +215,11 @@ def test_a_fit_that_was_cut_off_ends_with_the_same_bits(epoch, tmp_path, monkeyp
 LATER = """
 import numpy as np, bagwise
 model = bagwise.load(sys.argv[1])
-with np.load(sys.argv[2]) as known:
-    bags = bagwise.Bags(known["X"], known["offsets"])
+with np.load(sys.argv[2]) as expected:
+    bags = bagwise.Bags(expected["X"], expected["offsets"])
     for name in ("predict", "predict_proba", "decision_function", "predict_instances",
                  "decision_function_instances", "attention_instances"):
-        np.testing.assert_array_equal(getattr(model, name)(bags), known[name])
+        np.testing.assert_array_equal(getattr(model, name)(bags), expected[name])
 bagwise.save(model, sys.argv[1] + "2")
 """
 
@@ -230,9 +230,9 @@ def test_a_saved_model_predicts_and_is_saved_again_without_torch(tmp_path):
     path = save(model, tmp_path / "model.bagwise")
     names = ("predict", "predict_proba", "decision_function", "predict_instances")
     names += ("decision_function_instances", "attention_instances")
-    said = {name: getattr(model, name)(DATA.bags) for name in names}
-    np.savez(tmp_path / "said.npz", X=DATA.bags.instances, offsets=DATA.bags.offsets, **said)
-    run_without(["torch"], LATER, path, tmp_path / "said.npz")
+    predictions = {name: getattr(model, name)(DATA.bags) for name in names}
+    np.savez(tmp_path / "predictions.npz", X=DATA.bags.instances, offsets=DATA.bags.offsets, **predictions)
+    run_without(["torch"], LATER, path, tmp_path / "predictions.npz")
     assert (tmp_path / "model.bagwise2").exists()
 
 
@@ -253,9 +253,9 @@ def test_the_example_of_the_docstring_runs():
 
 
 def test_large_bags_give_the_same_fit(large_from):
-    here = AttentionMILClassifier(**QUICK).fit(DATA.bags, DATA.y)
+    small = AttentionMILClassifier(**QUICK).fit(DATA.bags, DATA.y)
     large_from(0)
-    there = AttentionMILClassifier(**QUICK).fit(Bags(DATA.bags.instances, DATA.bags.offsets), DATA.y)
+    large = AttentionMILClassifier(**QUICK).fit(Bags(DATA.bags.instances, DATA.bags.offsets), DATA.y)
     np.testing.assert_allclose(
-        there.decision_function(DATA.bags), here.decision_function(DATA.bags), rtol=1e-9
+        large.decision_function(DATA.bags), small.decision_function(DATA.bags), rtol=1e-9
     )

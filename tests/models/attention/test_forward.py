@@ -60,10 +60,10 @@ def test_scores_and_attention_are_those_of_the_formula(hidden):
         hs = [described(model, instance) for instance in bag]
         energies = [exp(energy(model, h)) for h in hs]
         shares = [e / sum(energies) for e in energies]
-        speaks = [sum(u * v for u, v in zip(model.coef_, h, strict=True)) for h in hs]
-        scores.append(sum(a * s for a, s in zip(shares, speaks, strict=True)) + model.intercept_)
+        contributions = [sum(u * v for u, v in zip(model.coef_, h, strict=True)) for h in hs]
+        scores.append(sum(a * s for a, s in zip(shares, contributions, strict=True)) + model.intercept_)
         attention += shares
-        alone += [s + model.intercept_ for s in speaks]
+        alone += [s + model.intercept_ for s in contributions]
     assert len({round(share, 3) for share in attention}) > 10  # the weights vary
     np.testing.assert_allclose(model.decision_function(DATA.bags), scores, rtol=1e-12)
     np.testing.assert_allclose(model.attention_instances(DATA.bags), attention, rtol=1e-12)
@@ -83,7 +83,7 @@ def test_a_bag_is_the_mean_of_its_instances_weighted_by_attention():
     )
 
 
-def test_an_instance_is_scored_as_a_bag_of_its_own():
+def test_an_instance_is_scored_as_a_bag_of_one():
     model, _, _ = by_hand()
     alone = Bags(DATA.bags.instances, np.arange(DATA.bags.n_instances + 1))
     scores = model.decision_function_instances(DATA.bags)
@@ -107,7 +107,7 @@ def test_sparse_instances_are_scored_as_dense_ones():
     )
 
 
-def test_a_first_draw_has_the_variance_that_was_asked_for_and_no_bias():
+def test_initial_weights_have_the_requested_variance_and_no_bias():
     parts = layout(200, (100,), 50)
     x = draw(parts, np.random.RandomState(0), -0.7)
     network, coef, intercept = read(x, parts)
@@ -131,11 +131,11 @@ except ImportError as error:
 """
 
 
-def test_without_torch_discovery_leaves_it_out_and_a_fit_says_what_to_install():
-    said = run_without(["torch"], WITHOUT_TORCH)
-    assert "needs torch to be fitted: pip install 'bagwise[torch]'" in said
+def test_without_torch_the_model_is_not_listed_and_fit_raises():
+    output = run_without(["torch"], WITHOUT_TORCH)
+    assert "needs torch to be fitted: pip install 'bagwise[torch]'" in output
 
 
-def test_with_torch_discovery_finds_it():
+def test_with_torch_the_model_is_listed():
     pytest.importorskip("torch", reason="without torch, all_estimators omits the network")
     assert AttentionMILClassifier in all_estimators()

@@ -36,10 +36,10 @@ BAGS = Bags(np.arange(10.0)[:, None], [0, 2, 5, 10], ids=["a", "b", "c"])
 
 def test_weights_are_ones_by_default_and_a_copy_otherwise():
     np.testing.assert_array_equal(bag_weights(BAGS), np.ones(3))
-    given = np.array([1.0, 2.0, 0.0])
-    weight = bag_weights(BAGS, given)
+    original = np.array([1.0, 2.0, 0.0])
+    weight = bag_weights(BAGS, original)
     weight *= 2
-    np.testing.assert_array_equal(given, [1.0, 2.0, 0.0])
+    np.testing.assert_array_equal(original, [1.0, 2.0, 0.0])
     assert bag_weights(BAGS, [1, 2, 3]).dtype == np.float64
 
 
@@ -55,20 +55,20 @@ def test_weights_are_ones_by_default_and_a_copy_otherwise():
         ([1.0, np.nan, 1.0], "sample_weight contains NaN"),
     ],
 )
-def test_bad_weights_are_refused_by_one_sentence(weight, message):
+def test_invalid_weights_are_refused(weight, message):
     with pytest.raises(ValueError, match=message):
         bag_weights(BAGS, weight)
 
 
-LOST = {
+FITS_WITHOUT_A_CLASS = {
     "two classes": lambda: MISVC().fit(DATA.bags, DATA.y, sample_weight=DATA.y),
     "a class weight": lambda: MILogisticRegression(class_weight={0: 0.0}).fit(DATA.bags, DATA.y),
     "pairs": lambda: OneVsOneBagClassifier(MISVC()).fit(DATA.bags, THIRDS, sample_weight=THIRDS),
-    "machines of pairs": lambda: MissSVC().fit(DATA.bags, THIRDS, sample_weight=THIRDS),
+    "SVMs of pairs": lambda: MissSVC().fit(DATA.bags, THIRDS, sample_weight=THIRDS),
 }
 
 
-@pytest.mark.parametrize("fit", LOST.values(), ids=LOST)
+@pytest.mark.parametrize("fit", FITS_WITHOUT_A_CLASS.values(), ids=FITS_WITHOUT_A_CLASS)
 def test_a_class_without_weight_is_refused_by_name(fit):
     with pytest.raises(ValueError, match=r"bags of the class 0 have weight zero .*; \w+ needs bags of all"):
         fit()
@@ -95,7 +95,7 @@ def test_a_bag_has_the_largest_score_of_its_instances_and_zero_is_positive():
 
 
 @pytest.mark.parametrize("method", ["predict", "decision_function", "predict_instances"])
-def test_predictions_before_a_fit_say_so(method):
+def test_predictions_before_a_fit_raise_not_fitted_error(method):
     with pytest.raises(NotFittedError, match="Widest instance is not fitted"):
         getattr(Widest(), method)([[[1.0]]])
 
@@ -112,7 +112,7 @@ class Counter(ScoreClassifier):
         return -np.abs(bags.sizes[:, None] - [1, 2, 3])
 
 
-def test_of_several_scores_the_largest_wins():
+def test_the_class_with_the_largest_score_is_predicted():
     X = [np.zeros((size, 1)) for size in (2, 1, 3)]
     model = Counter().fit(X, ["a", "b", "c"])
     assert model.decision_function(X).shape == (3, 3)
@@ -124,7 +124,7 @@ SCORERS = [cls for cls in all_estimators() if issubclass(cls, ScoreClassifier)]
 
 @pytest.mark.filterwarnings("ignore::bagwise.exceptions.ClassPriorWarning")
 @pytest.mark.parametrize("cls", SCORERS, ids=lambda cls: cls.__name__)
-def test_every_classifier_asks_whether_a_score_or_a_probability_is_positive(cls, monkeypatch):
+def test_classifiers_decide_by_is_positive_or_is_as_probable(cls, monkeypatch):
     data = make_noisy_or_bags(30, size=(1, 4), random_state=0)
     model = example_of(cls).fit(data.bags, data.y)
     methods = [name for name in ("predict", "predict_instances") if hasattr(model, name)]
@@ -135,7 +135,7 @@ def test_every_classifier_asks_whether_a_score_or_a_probability_is_positive(cls,
         np.testing.assert_array_equal(getattr(model, name)(data.bags), 1 - labels)
 
 
-def test_all_classifiers_of_one_label_and_two_classes_predict_from_scores():
+def test_binary_single_label_classifiers_predict_from_scores():
     of_one_label = {cls for cls in all_estimators() if issubclass(cls, BagClassifier)}
     of_two_classes = {cls for cls in of_one_label if not issubclass(cls, LabelMatrixClassifier)}
     # With many classes, the most probable one is predicted.
@@ -144,7 +144,7 @@ def test_all_classifiers_of_one_label_and_two_classes_predict_from_scores():
 
 @pytest.mark.parametrize("scale", ["standard", "minmax", None, StandardScaler()])
 @pytest.mark.parametrize("cls", [MISVC, DiverseDensity, LSDDClassifier])
-def test_instances_are_scaled_as_the_fitted_scaler_says(cls, scale):
+def test_instances_are_scaled_by_the_fitted_scaler(cls, scale):
     data = make_noisy_or_bags(30, size=(1, 4), random_state=0)
     model = cls(scale=scale, random_state=0).fit(data.bags, data.y)
     scaled = model._scaled(data.bags.with_instances(data.bags.instances.astype(np.float32)))
@@ -191,7 +191,7 @@ def test_a_regressor_passes_the_bag_checks():
     assert "wrong_number_of_labels_is_refused" in dict(bag_checks(MeanRidge()))
 
 
-def test_a_regressor_predicts_numbers_of_bags_and_is_scored_by_r2():
+def test_a_regressor_predicts_targets_and_is_scored_by_r2():
     data = make_noisy_or_bags(60, size=(1, 5), random_state=0)
     y = np.add.reduceat(data.bags.instances[:, 0], data.bags.offsets[:-1]) / data.bags.sizes
     assert cross_val_score(MeanRidge(alpha=1e-9), data.bags, y, cv=3).min() > 0.999
@@ -211,7 +211,7 @@ def test_a_regressor_predicts_numbers_of_bags_and_is_scored_by_r2():
         ([1.0, np.nan, 2.0], "y contains NaN"),
     ],
 )
-def test_what_is_no_number_is_refused_by_a_regressor(y, message):
+def test_invalid_targets_are_refused_by_a_regressor(y, message):
     with pytest.raises(ValueError, match=message):
         MeanRidge().fit(BAGS, y)
 

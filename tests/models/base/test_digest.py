@@ -17,7 +17,7 @@ PREDICTORS = [cls for cls in all_estimators() if hasattr(cls, "predict")]
 
 @pytest.mark.filterwarnings("ignore::bagwise.exceptions.ClassPriorWarning")
 @pytest.mark.parametrize("cls", PREDICTORS, ids=lambda cls: cls.__name__)
-def test_every_fit_keeps_the_digest_of_its_bags(cls):
+def test_every_fit_stores_the_digest_of_its_bags(cls):
     model = example_of(cls)
     y = DATA.bags.instances[DATA.bags.offsets[:-1], 0] if is_regressor(model) else DATA.y
     first = model.fit(DATA.bags, y).training_digest_
@@ -25,7 +25,7 @@ def test_every_fit_keeps_the_digest_of_its_bags(cls):
     assert clone(model).fit([np.array(bag) for bag in DATA.bags], y).training_digest_ == first
 
 
-def test_the_digest_sees_labels_sizes_weights_and_instances(tmp_path):
+def test_the_digest_depends_on_labels_sizes_weights_and_instances(tmp_path):
     bags, y, weight = DATA.bags, DATA.y, np.ones(48)
     first = training_digest(bags, y, weight)
     assert training_digest(bags[:], y.copy(), weight) == first
@@ -62,13 +62,13 @@ def test_the_digest_is_the_same_in_memory_and_in_a_file(large, tmp_path, large_f
         assert training_digest(scan[chosen], DATA.y[chosen], weight) == in_memory
 
 
-def test_the_digest_sees_symbols_of_sequences():
+def test_the_digest_depends_on_symbols_of_sequences():
     first, other = (Bags(Sequences.from_list([[0, 1], [2, last], [1]]), [0, 2, 3]) for last in (0, 1))
     y, weight = np.array([0, 1]), np.ones(2)
     assert training_digest(first, y, weight) != training_digest(other, y, weight)
 
 
-def test_of_much_data_both_ends_are_seen_and_the_middle_is_not():
+def test_the_digest_of_large_data_ignores_the_middle():
     """The documentation states this limit: a digest of all data would cost a pass."""
     X, offsets, y, weight = (
         np.zeros((3 * 2**14, 4)),

@@ -30,7 +30,7 @@ def folds(cv, weight=None, **options):
     return bag_folds(cv, training(weight), weight, seed=0, remedy="Use something else.", **options)
 
 
-def test_a_number_gives_stratified_shuffled_folds():
+def test_an_integer_cv_gives_stratified_shuffled_folds():
     expected = StratifiedKFold(3, shuffle=True, random_state=0).split(Y, Y)
     for (train, test), (train_too, test_too) in zip(folds(3), expected, strict=True):
         np.testing.assert_array_equal(train, train_too)
@@ -38,15 +38,15 @@ def test_a_number_gives_stratified_shuffled_folds():
     assert len(folds(99)) == 5
 
 
-def test_splits_name_bags_as_they_were_given_and_lose_those_of_weight_zero():
-    given = [([0, 1, 2, 3, 4], [5, 6, 7]), ([5, 6, 7, 8, 9], [1, 2, 3])]
-    (train, test), (other, held) = folds(iter(given), WEIGHT)
-    numbers = np.flatnonzero(WEIGHT)
-    assert numbers[train].tolist() == [0, 1, 3, 4] and numbers[test].tolist() == [6, 7]
-    assert numbers[other].tolist() == [6, 7, 8, 9] and numbers[held].tolist() == [1, 3]
+def test_splits_index_all_bags_and_lose_bags_of_weight_zero():
+    splits = [([0, 1, 2, 3, 4], [5, 6, 7]), ([5, 6, 7, 8, 9], [1, 2, 3])]
+    (train, test), (other, held) = folds(iter(splits), WEIGHT)
+    indices = np.flatnonzero(WEIGHT)
+    assert indices[train].tolist() == [0, 1, 3, 4] and indices[test].tolist() == [6, 7]
+    assert indices[other].tolist() == [6, 7, 8, 9] and indices[held].tolist() == [1, 3]
 
 
-def test_masks_are_splits_too():
+def test_splits_can_be_masks():
     mask = np.arange(10) < 6
     ((train, test),) = folds([(mask, ~mask)], WEIGHT)
     assert np.flatnonzero(WEIGHT)[train].tolist() == [0, 1, 3, 4]
@@ -54,8 +54,8 @@ def test_masks_are_splits_too():
 
 
 def test_a_splitter_sees_bags_with_weight_only():
-    found = folds(StratifiedKFold(2), WEIGHT)
-    assert sorted(np.concatenate([test for _, test in found])) == list(range(8))
+    splits = folds(StratifiedKFold(2), WEIGHT)
+    assert sorted(np.concatenate([test for _, test in splits])) == list(range(8))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_splitter_sees_bags_with_weight_only():
         ([([0, 1], [])], "fold 0 of cv holds out no bag of non-zero weight"),
     ],
 )
-def test_splits_that_cannot_be_used_are_refused_by_their_number(splits, message):
+def test_invalid_splits_are_refused_with_their_index(splits, message):
     with pytest.raises(ValueError, match=message):
         folds(splits, WEIGHT)
 
@@ -88,17 +88,17 @@ GROUPS = np.array(["a", "a", "a", "a", "b", "b", "c", "c", "d", "d"])
 
 @pytest.mark.parametrize("cv", [2, 99, GroupKFold(3), LeaveOneGroupOut()])
 @pytest.mark.parametrize("weight", [None, WEIGHT])
-def test_groups_are_never_torn(cv, weight):
-    found = folds(cv, weight, groups=GROUPS)
+def test_groups_are_never_split(cv, weight):
+    splits = folds(cv, weight, groups=GROUPS)
     names = GROUPS if weight is None else GROUPS[weight > 0]
-    for train, test in found:
+    for train, test in splits:
         assert not set(names[train]) & set(names[test])
-    assert sorted(np.concatenate([test for _, test in found])) == list(range(len(names)))
+    assert sorted(np.concatenate([test for _, test in splits])) == list(range(len(names)))
     if isinstance(cv, int):  # without its bag of weight zero, one group has no positive bag
-        assert len(found) == min(cv, 4 if weight is None else 3)
+        assert len(splits) == min(cv, 4 if weight is None else 3)
 
 
-def test_folds_that_tear_groups_are_refused():
+def test_folds_that_split_groups_are_refused():
     with (
         pytest.warns(UserWarning, match="groups parameter is ignored"),
         pytest.raises(ValueError, match=r"bags of the group 'c' on both sides; .*GroupKFold"),
@@ -112,13 +112,13 @@ def test_folds_that_tear_groups_are_refused():
         folds(3, groups=np.where(Y == 1, "sick", GROUPS))
 
 
-class Watched(GroupKFold):
+class RecordingGroupKFold(GroupKFold):
     """GroupKFold that records the groups passed to `split`."""
 
-    asked: list = []
+    recorded: list = []
 
     def split(self, X, y=None, groups=None):
-        Watched.asked.append(np.asarray(groups))
+        RecordingGroupKFold.recorded.append(np.asarray(groups))
         return super().split(X, y, groups)
 
 
@@ -148,15 +148,15 @@ def test_models_that_choose_by_folds_keep_groups_together(make):
 
 
 @pytest.mark.parametrize("make", [chosen_by_deviance, chosen_by_risk])
-def test_groups_come_by_metadata_routing(make):
+def test_groups_are_passed_by_metadata_routing(make):
     """Cross-validation and pipelines pass groups without a request, as for scikit-learn's GroupKFold."""
     model, bags, y = make()
     groups = np.arange(len(bags)) % 9
-    pipeline = make_bag_pipeline(model.set_params(cv=Watched(2)))
-    Watched.asked.clear()
+    pipeline = make_bag_pipeline(model.set_params(cv=RecordingGroupKFold(2)))
+    RecordingGroupKFold.recorded.clear()
     with sklearn.config_context(enable_metadata_routing=True):
         cross_validate(pipeline, bags, y, cv=GroupKFold(3), params={"groups": groups}, error_score="raise")
     expected = [groups[train] for train, _ in GroupKFold(3).split(bags, y, groups)]
-    assert len(Watched.asked) == 3
-    for asked, train in zip(Watched.asked, expected, strict=True):
-        np.testing.assert_array_equal(asked, train)
+    assert len(RecordingGroupKFold.recorded) == 3
+    for recorded, train in zip(RecordingGroupKFold.recorded, expected, strict=True):
+        np.testing.assert_array_equal(recorded, train)

@@ -34,7 +34,7 @@ def of_statistics(classifier):
     return make_pipeline(BagStatistics(("mean", "max")), classifier)
 
 
-def numbered(n):
+def indexed_bags(n):
     """Return bags of one instance that contains the index of the bag, and alternating labels."""
     return Bags(np.arange(n)[:, None].astype(float), np.arange(n + 1)), np.arange(n) % 2
 
@@ -47,8 +47,8 @@ class Recorder(ClassifierMixin, BaseEstimator):
     def __init__(self, setting=0):
         self.setting = setting
 
-    def fit(self, X, y, **given):
-        Recorder.fits.append((X.instances[:, 0].astype(int), given))
+    def fit(self, X, y, **params):
+        Recorder.fits.append((X.instances[:, 0].astype(int), params))
         self.classes_ = np.unique(y)
         return self
 
@@ -96,8 +96,8 @@ def test_predictions_are_those_of_cross_val_predict(n_classes, classifier):
         assert (held.probability is None) == isinstance(classifier, SVC)
     else:
         assert held.score is None and held.probability is None
-    for number, (_, test) in enumerate(splits):
-        assert (held.fold[test] == number).all()
+    for i, (_, test) in enumerate(splits):
+        assert (held.fold[test] == i).all()
     assert held.n_folds == 3 and held.models == ()
     assert held.seconds.shape == (3, 4) and (held.seconds[:, 0] > 0).all()
 
@@ -130,7 +130,7 @@ def test_weights_functions_and_models_are_those_of_a_plain_loop():
 
 
 def test_without_outputs_models_are_fitted_only():
-    bags, y = numbered(12)
+    bags, y = indexed_bags(12)
     held = cross_predict(
         Recorder(), bags, y, [(np.arange(8), np.arange(8, 12))], outputs=[], keep_models=True
     )
@@ -139,7 +139,7 @@ def test_without_outputs_models_are_fitted_only():
 
 def test_bags_held_out_several_times_have_the_mean_and_others_nan():
     splits = [(np.arange(2, 8), np.array([0, 1])), (np.arange(3, 8), np.array([2, 1]))]
-    bags, y = numbered(8)
+    bags, y = indexed_bags(8)
     held = cross_predict(Recorder(), bags, y, splits)
     scores = held.outputs["decision_function"]
     assert scores[:3].tolist() == [100.0, 1 + (100 + 200) / 2, 202.0] and np.isnan(scores[3:]).all()
@@ -149,12 +149,12 @@ def test_bags_held_out_several_times_have_the_mean_and_others_nan():
     y = DATA.y
     splits = list(RepeatedStratifiedKFold(n_splits=2, n_repeats=2, random_state=0).split(y, y))
     model = of_statistics(SVC())
-    found = cross_predict(model, DATA.bags, y, splits).score
+    score = cross_predict(model, DATA.bags, y, splits).score
     repeats = [
-        cross_val_predict(model, DATA.bags, y, cv=some, method="decision_function")
-        for some in (splits[:2], splits[2:])
+        cross_val_predict(model, DATA.bags, y, cv=part, method="decision_function")
+        for part in (splits[:2], splits[2:])
     ]
-    np.testing.assert_array_equal(found, (repeats[0] + repeats[1]) / 2)
+    np.testing.assert_array_equal(score, (repeats[0] + repeats[1]) / 2)
 
 
 def test_zeros_keep_their_sign():
@@ -162,7 +162,7 @@ def test_zeros_keep_their_sign():
         def decision_function(self, X):
             return np.where(np.arange(len(X)) % 2, 0.0, -0.0)
 
-    bags, y = numbered(6)
+    bags, y = indexed_bags(6)
     held = cross_predict(Zero(), bags, y, [(np.arange(2), np.arange(2, 6))])
     assert np.signbit(held.score[2:]).tolist() == [True, False] * 2
 
@@ -171,18 +171,18 @@ def test_zeros_keep_their_sign():
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
-def test_groups_stay_together_in_folds_that_a_model_cuts_itself(wrapped):
-    bags, y = numbered(48)
+def test_groups_stay_together_in_the_folds_inside_a_model(wrapped):
+    bags, y = indexed_bags(48)
     groups = np.arange(48) // 2 % 12
     search = GridSearchCV(Recorder(), {"setting": [0, 1]}, cv=3)
     model = make_pipeline("passthrough", search) if wrapped else search
     splits = list(GroupKFold(4).split(y, y, groups))
     cross_predict(model, bags, y, splits, groups=groups, warm_up=np.arange(12))
     settings, n_inner = 2, 3
-    of_one = settings * n_inner + 1
-    assert len(Recorder.fits) == 5 * of_one
-    for number, (train, _) in enumerate(splits, start=1):
-        fits = [fitted for fitted, _ in Recorder.fits[number * of_one : (number + 1) * of_one]]
+    fits_per_split = settings * n_inner + 1
+    assert len(Recorder.fits) == 5 * fits_per_split
+    for i, (train, _) in enumerate(splits, start=1):
+        fits = [fitted for fitted, _ in Recorder.fits[i * fits_per_split : (i + 1) * fits_per_split]]
         for fitted in fits[:-1]:  # inner folds: the omitted bags have other groups
             assert not np.intersect1d(groups[fitted], groups[np.setdiff1d(train, fitted)]).size
             assert 0 < len(fitted) < len(train)
@@ -192,7 +192,7 @@ def test_groups_stay_together_in_folds_that_a_model_cuts_itself(wrapped):
 # ---------------------------------------------------------------- warm-up
 
 
-def test_a_warm_up_comes_first_and_neither_its_errors_nor_its_warnings_are_seen():
+def test_a_warm_up_comes_first_and_hides_its_errors_and_warnings():
     class Picky(Recorder):
         def fit(self, X, y):
             super().fit(X, y)
@@ -201,14 +201,14 @@ def test_a_warm_up_comes_first_and_neither_its_errors_nor_its_warnings_are_seen(
                 raise ValueError("too few bags")
             return self
 
-    bags, y = numbered(12)
-    said = []
+    bags, y = indexed_bags(12)
+    messages = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         held = cross_predict(
-            Picky(), bags, y, SPLITS_OF_12, warm_up=np.arange(4), keep_models=True, begin=said.append
+            Picky(), bags, y, SPLITS_OF_12, warm_up=np.arange(4), keep_models=True, begin=messages.append
         )
-    assert said == ["warming up", "fold 1 of 2", "fold 2 of 2"] and len(caught) == 2
+    assert messages == ["warming up", "fold 1 of 2", "fold 2 of 2"] and len(caught) == 2
     assert [len(fitted) for fitted, _ in Recorder.fits] == [4, 6, 6]
     assert len(held.models) == 2 and held.seconds.shape == (2, 4)
     with pytest.raises(ValueError, match="too few bags"), warnings.catch_warnings():
@@ -225,15 +225,15 @@ SPLITS_OF_12 = [(np.arange(6), np.arange(6, 12)), (np.arange(6, 12), np.arange(6
 class Interrupted(Recorder):
     """Recorder that sends itself SIGINT in its second fit, which still finishes."""
 
-    def fit(self, X, y, **given):
-        super().fit(X, y, **given)
+    def fit(self, X, y, **params):
+        super().fit(X, y, **params)
         if len(Recorder.fits) == 2:
             signal.raise_signal(signal.SIGINT)
         return self
 
 
-def test_ctrl_c_ends_it_after_the_fold(usual_handler):
-    bags, y = numbered(12)
+def test_ctrl_c_stops_after_the_current_fold(usual_handler):
+    bags, y = indexed_bags(12)
     splits = list(StratifiedKFold(4).split(y, y))
     with pytest.raises(KeyboardInterrupt), interruptible():
         cross_predict(Interrupted(), bags, y, splits)
@@ -241,7 +241,7 @@ def test_ctrl_c_ends_it_after_the_fold(usual_handler):
 
 
 def test_finished_folds_are_taken_from_a_checkpoint(tmp_path, usual_handler):
-    bags, y = numbered(12)
+    bags, y = indexed_bags(12)
     splits = list(StratifiedKFold(4).split(y, y))
     path = tmp_path / "run"
 
@@ -255,19 +255,19 @@ def test_finished_folds_are_taken_from_a_checkpoint(tmp_path, usual_handler):
     # The first fold was stored; the second was interrupted, and is computed again.
     assert [sorted(fitted) for fitted, _ in Recorder.fits] == [sorted(splits[k][0]) for k in (0, 1, 1, 2, 3)]
     assert not path.exists()
-    for (train, _), (_, given) in zip(splits[1:], Recorder.fits[2:], strict=True):
-        assert given["sample_weight"].tolist() == train.tolist() and "checkpoint" in given
+    for (train, _), (_, params) in zip(splits[1:], Recorder.fits[2:], strict=True):
+        assert params["sample_weight"].tolist() == train.tolist() and "checkpoint" in params
     assert [resumed.score[test[0]] - test[0] for _, test in splits] == [100.0, 300.0, 400.0, 500.0]
     assert resumed.is_right.all() and resumed.seconds.shape == (4, 4)
 
 
-def test_without_a_checkpoint_fits_are_told_of_none():
-    bags, y = numbered(12)
+def test_without_a_checkpoint_fits_receive_no_checkpoint():
+    bags, y = indexed_bags(12)
     cross_predict(Recorder(), bags, y, SPLITS_OF_12)
-    assert [given for _, given in Recorder.fits] == [{}, {}]
+    assert [params for _, params in Recorder.fits] == [{}, {}]
 
 
-def test_fits_have_places_of_their_own_in_the_checkpoint(tmp_path):
+def test_fits_have_separate_locations_in_the_checkpoint(tmp_path):
     model = MIMixture("gaussian_diag", n_init=2, random_state=0)
     with opened(tmp_path / "run", lambda: {"model": "test"}) as checkpoint:
         stored = cross_predict(model, DATA.bags, DATA.y, SPLITS, checkpoint=checkpoint)
@@ -294,7 +294,7 @@ def test_log_losses_are_those_of_scikit_learn():
     np.testing.assert_allclose(loss_of_margin(sign * log_odds), theirs)
 
 
-def test_scores_of_a_fit_and_of_a_comparison_are_the_same_numbers():
+def test_scores_of_a_fit_and_of_a_comparison_are_equal():
     held = cross_predict(of_statistics(LogisticRegression(max_iter=1000)), DATA.bags, DATA.y, SPLITS)
     scores = {score.name: score for score in score_held_out(held)}
     for name, scoring, sign in (

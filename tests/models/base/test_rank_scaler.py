@@ -81,12 +81,12 @@ def test_zeros_of_sparse_matrices_stay_zeros(weighted):
     X = np.where(np.random.default_rng(0).random((60, 5)) < 0.6, 0.0, mixed(60))
     weight = 1.0 + np.arange(60) % 3 if weighted else None
     scaler = RankScaler().fit(sp.csr_array(X), sample_weight=weight)
-    found = scaler.transform(sp.csr_array(X))
-    assert found.format == "csr" and found.nnz == np.count_nonzero(X)
+    ranks = scaler.transform(sp.csr_array(X))
+    assert ranks.format == "csr" and ranks.nnz == np.count_nonzero(X)
     for j in range(5):
         expected = by_counting(X[:, j], X[:, j], weight) - by_counting(X[:, j], [0.0], weight)
-        np.testing.assert_allclose(found.toarray()[:, j], expected, atol=1e-14)
-    np.testing.assert_allclose(scaler.transform(X), found.toarray(), atol=1e-15)
+        np.testing.assert_allclose(ranks.toarray()[:, j], expected, atol=1e-14)
+    np.testing.assert_allclose(scaler.transform(X), ranks.toarray(), atol=1e-15)
     with pytest.raises(ValueError, match="fitted to a dense matrix, where zeros have nonzero ranks"):
         RankScaler().fit(X).transform(sp.csr_array(X))
 
@@ -105,13 +105,13 @@ def test_many_values_are_ranked_closely_and_heavy_ones_exactly(monkeypatch, larg
     assert zero == pytest.approx(by_counting(X[:, 2], [0.0])[0], abs=6 / (2 * 200))
 
 
-def test_parts_one_after_the_other_are_the_whole():
+def test_partial_fits_equal_a_single_fit():
     X = mixed(300)
-    parts = RankScaler()
-    for some in np.array_split(X, 4):
-        parts.partial_fit(some)
-    np.testing.assert_allclose(parts.transform(X), RankScaler().fit(X).transform(X), atol=1e-14)
-    assert parts.n_samples_seen_ == 300
+    scaler = RankScaler()
+    for rows in np.array_split(X, 4):
+        scaler.partial_fit(rows)
+    np.testing.assert_allclose(scaler.transform(X), RankScaler().fit(X).transform(X), atol=1e-14)
+    assert scaler.n_samples_seen_ == 300
 
 
 MODELS = [
@@ -170,8 +170,8 @@ def test_large_instances_keep_fewer_values(large_from):
     large_from(10_000)
     scaler = RankScaler().fit(X)
     assert 2000 < max(map(len, scaler.values_)) <= 4096
-    found = scaler.transform(X)
-    assert np.abs(found - (rankdata(X, axis=0) - 0.5) / 6000).max() < 1e-3
+    ranks = scaler.transform(X)
+    assert np.abs(ranks - (rankdata(X, axis=0) - 0.5) / 6000).max() < 1e-3
 
 
 PEAK = """
@@ -193,7 +193,7 @@ def test_a_fit_to_large_instances_takes_a_part_of_their_memory():
     assert above <= 0.5 * size
 
 
-def test_the_set_kernel_of_ranks_does_not_see_outliers():
+def test_the_set_kernel_of_ranks_is_robust_to_outliers():
     X = DATA.bags.instances.copy()
     X[0, 0] = 1e12
     ranked = DATA.bags.with_instances(RankScaler().fit_transform(X))

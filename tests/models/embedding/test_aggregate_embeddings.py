@@ -33,7 +33,7 @@ def each_bag(model, bags):
     return np.split(model.scaler_.transform(bags.instances), bags.offsets[1:-1])
 
 
-def test_vlad_sums_what_is_left_of_the_centres(data):
+def test_vlad_sums_differences_from_the_centres(data):
     model = VLADEmbedding(3, random_state=0).fit(data.bags)
     centres, vectors = model.clusterer_.cluster_centers_, model.transform(data.bags)
     for bag, vector in zip(each_bag(model, data.bags), vectors, strict=True):
@@ -89,7 +89,7 @@ def test_fisher_vectors_follow_the_slope_of_the_mixtures_likelihood(data):
 
 
 @pytest.mark.parametrize("embedding", [VLADEmbedding(3, random_state=0), FisherEmbedding(random_state=0)])
-def test_vectors_have_length_one_and_feed_a_linear_machine(embedding, data):
+def test_vectors_have_length_one_and_suit_a_linear_svm(embedding, data):
     vectors = embedding.fit_transform(data.bags)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0)
     model = make_bag_pipeline(embedding, LinearSVC(C=10.0)).fit(data.bags, data.y)
@@ -105,7 +105,7 @@ def test_units_do_not_matter(embedding, data):
 
 
 @pytest.mark.parametrize("embedding", [VLADEmbedding(3, random_state=0), FisherEmbedding(random_state=0)])
-def test_sparse_bags_and_bags_in_files_are_dense_ones(embedding, data, tmp_path, large_from):
+def test_sparse_bags_and_bags_in_files_equal_dense_bags(embedding, data, tmp_path, large_from):
     X = np.where(data.bags.instances > 0, data.bags.instances, 0.0)
     dense, sparse = (data.bags.with_instances(Z) for Z in (X, sp.csr_array(X)))
     embedding.set_params(scale=None)
@@ -117,7 +117,7 @@ def test_sparse_bags_and_bags_in_files_are_dense_ones(embedding, data, tmp_path,
     embedding.set_params(scale="standard")
 
 
-def test_large_sparse_bags_are_learned_from_in_part(data, monkeypatch):
+def test_large_sparse_bags_are_sampled(data, monkeypatch):
     sparse = data.bags.with_instances(sp.csr_array(data.bags.instances))
     monkeypatch.setattr("bagwise.models.embedding.instances.SAMPLE_VALUES", 3 * 50)
     model = FisherEmbedding(2, pca=None, scale=None, random_state=0).fit(sparse)
@@ -137,13 +137,13 @@ def test_the_axes_of_two_features_point_the_same_way_for_any_order_of_bags():
 
 
 @pytest.mark.parametrize("pca", [None, 2, 4])
-def test_features_that_never_varied_say_nothing_of_new_bags(data, pca):
+def test_constant_training_features_do_not_change_vectors(data, pca):
     """With the mixture's minimum width, a constant feature that changes would dominate all others."""
     more = np.insert(data.bags.instances, 1, 5.0, axis=1)
-    known = data.bags.with_instances(more)
-    model = FisherEmbedding(2, pca=pca, random_state=0).fit(known)
+    training = data.bags.with_instances(more)
+    model = FisherEmbedding(2, pca=pca, random_state=0).fit(training)
     expected = FisherEmbedding(2, pca=pca, random_state=0).fit_transform(data.bags)
-    np.testing.assert_allclose(model.transform(known), expected, atol=1e-9)
+    np.testing.assert_allclose(model.transform(training), expected, atol=1e-9)
     more[:, 1] += 1e3
     np.testing.assert_allclose(model.transform(data.bags.with_instances(more)), expected, atol=1e-9)
     if pca is None:
@@ -158,15 +158,15 @@ def test_equal_instances_are_a_vector_of_zeros_or_of_length_one(embedding):
 
 
 def test_tfidf_is_that_of_scikit_learn(data):
-    how = {"n_clusters": 6, "counts": True, "random_state": 0}
-    counted = ClusterEmbedding(**how).fit_transform(data.bags)
-    model = ClusterEmbedding(**how, norm="tfidf")
+    params = {"n_clusters": 6, "counts": True, "random_state": 0}
+    counted = ClusterEmbedding(**params).fit_transform(data.bags)
+    model = ClusterEmbedding(**params, norm="tfidf")
     expected = TfidfTransformer().fit_transform(counted).toarray()
     np.testing.assert_allclose(model.fit_transform(data.bags), expected, rtol=1e-12)
-    shares = ClusterEmbedding(**how, norm="share").fit_transform(data.bags)
+    shares = ClusterEmbedding(**params, norm="share").fit_transform(data.bags)
     np.testing.assert_allclose(shares, counted / data.bags.sizes[:, None], rtol=1e-12)
 
 
-def test_a_norm_is_of_counts(data):
+def test_a_norm_needs_counts(data):
     with pytest.raises(ValueError, match="norm='share' needs counts; set counts=True"):
         ClusterEmbedding(norm="share").fit(data.bags)

@@ -34,12 +34,12 @@ def test_far_clusters_are_counted_exactly(corners, counts, sparse):
     embedding = ClusterEmbedding(4, counts=counts, random_state=0)
     vectors = embedding.fit_transform(bags)
     # The order of the clusters is arbitrary, so find the cluster of every corner.
-    place = embedding.clusterer_.predict(embedding.scaler_.transform(CORNERS))
+    cluster = embedding.clusterer_.predict(embedding.scaler_.transform(CORNERS))
     for i in range(len(bags)):
         members = corner[bags.offsets[i] : bags.offsets[i + 1]]
         by_hand = np.bincount(members, minlength=4)
         expected = by_hand if counts else (by_hand > 0)
-        np.testing.assert_array_equal(vectors[i, place], expected)
+        np.testing.assert_array_equal(vectors[i, cluster], expected)
 
 
 def test_units_of_features_do_not_matter(corners):
@@ -57,7 +57,7 @@ def test_presence_is_count_above_zero_and_counts_sum_to_the_size(corners):
     np.testing.assert_array_equal(counted.sum(axis=1), bags.sizes)
 
 
-def test_different_rows_are_counted_up_to_as_many_as_asked_for():
+def test_distinct_rows_are_counted_up_to_a_limit():
     rows = np.array([[0.0, 1.0], [-0.0, 1.0], [2.0, 1.0], [0.0, 1.0], [2.0, 3.0]])
     assert [n_different(rows, most) for most in (1, 2, 3, 9)] == [1, 2, 3, 3]
 
@@ -74,12 +74,12 @@ def test_no_more_clusters_than_different_instances():
     "clusterer",
     [KMeans(4, n_init=1, random_state=0), MiniBatchKMeans(4, n_init=1, random_state=0), Birch(n_clusters=4)],
 )
-def test_any_clusterer_that_predicts_will_do(corners, clusterer):
+def test_any_clusterer_with_predict_is_accepted(corners, clusterer):
     bags, _ = corners
     assert ClusterEmbedding(clusterer=clusterer).fit_transform(bags).shape == (80, 4)
 
 
-def test_clusters_that_training_never_saw_are_not_counted():
+def test_clusters_without_training_instances_are_not_counted():
     class Rounding(BaseEstimator):
         def fit(self, X, y=None):
             return self
@@ -108,7 +108,7 @@ def test_counts_decide_where_presence_does_not(corners):
     assert accuracy(True) > max(0.95, accuracy(False) + 0.05)
 
 
-def test_nonsense_is_refused():
+def test_invalid_parameters_are_refused():
     with pytest.raises(ValueError, match="n_clusters"):
         ClusterEmbedding(0).fit([np.zeros((2, 1))])
     with pytest.raises(ValueError, match="clusterer"):

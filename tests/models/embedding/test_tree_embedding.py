@@ -38,7 +38,7 @@ def test_leaves_have_the_least_weight(data):
     assert model.trees_.n_nodes > 3
 
 
-def test_cross_fitted_parts_are_of_the_tree_that_has_not_seen_the_bag(data):
+def test_cross_fitted_parts_come_from_trees_not_fitted_to_the_bag(data):
     model = TreeEmbedding(cross_fit=4, random_state=0)
     training = model.fit_transform(data.bags, data.y)
     new = model.transform(data.bags)
@@ -50,23 +50,23 @@ def test_cross_fitted_parts_are_of_the_tree_that_has_not_seen_the_bag(data):
         assert not training[np.ix_(~mine, part)].any()
     # The linear score of a new bag is the mean of the scores of the parts.
     w = np.random.default_rng(0).normal(size=new.shape[1])
-    said = np.column_stack([4 * new[:, part] @ w[part] for part in parts])
-    np.testing.assert_allclose(new @ w, said.mean(axis=1))
+    scores = np.column_stack([4 * new[:, part] @ w[part] for part in parts])
+    np.testing.assert_allclose(new @ w, scores.mean(axis=1))
     assert model.get_feature_names_out()[parts[1][0]] == "tree1_node0"
 
 
-def test_nodes_of_a_tree_that_saw_the_bags_tell_too_much_of_them():
+def test_nodes_of_trees_fitted_to_the_bags_leak_labels():
     """Labels are noise, so a label can only be predicted by a tree that was fitted to it."""
     rng = np.random.default_rng(0)
     bags, y = rng.normal(size=(120, 3, 5)), rng.permutation(np.arange(120) % 2)
-    told = []
+    correlations = []
     for cross_fit in (False, 5):
         model = TreeEmbedding(cross_fit=cross_fit, random_state=0)
         vectors = model.fit_transform(bags, y)[:, model.trees_.feature < 0]
         # Correlation of a bag's label with the mean label of other bags in its leaves.
         others = vectors.T @ y - vectors * y[:, None] + 0.5, vectors.sum(axis=0) - vectors + 1.0
-        told.append(np.corrcoef((vectors * others[0] / others[1]).sum(axis=1), y)[0, 1])
-    assert told[0] > 0.6 and abs(told[1]) < 0.3
+        correlations.append(np.corrcoef((vectors * others[0] / others[1]).sum(axis=1), y)[0, 1])
+    assert correlations[0] > 0.6 and abs(correlations[1]) < 0.3
 
 
 def test_many_classes_and_no_labels(data):
@@ -77,7 +77,7 @@ def test_many_classes_and_no_labels(data):
         TreeEmbedding().fit(data.bags, None)
 
 
-def test_sparse_bags_and_bags_in_files_are_dense_ones(data, tmp_path, large_from):
+def test_sparse_bags_and_bags_in_files_equal_dense_bags(data, tmp_path, large_from):
     X = np.where(np.abs(data.bags.instances) > 0.5, data.bags.instances, 0.0)
     dense, sparse = (data.bags.with_instances(Z) for Z in (X, sp.csr_array(X)))
     model = TreeEmbedding(max_depth=5, random_state=0)
@@ -85,11 +85,11 @@ def test_sparse_bags_and_bags_in_files_are_dense_ones(data, tmp_path, large_from
     np.testing.assert_array_equal(model.fit_transform(sparse, data.y), expected)
     scan = scan_bags(save_parquet(tmp_path / "a.parquet", dense, data.y))
     large_from(0)
-    found = model.fit_transform(scan, data.y)  # the sample has all bags, with equal weights
-    np.testing.assert_array_equal(found, expected)
+    vectors = model.fit_transform(scan, data.y)  # the sample has all bags, with equal weights
+    np.testing.assert_array_equal(vectors, expected)
 
 
-def test_bags_that_no_fold_has_are_described_as_new_ones(data, monkeypatch, large_from):
+def test_bags_in_no_fold_are_treated_like_new_bags(data, monkeypatch, large_from):
     large_from(0)
     monkeypatch.setattr("bagwise.models.embedding.trees.SAMPLE_VALUES", 4 * 100)
     monkeypatch.setattr("bagwise.data.blocks.sampling._FEWEST", 10)

@@ -98,20 +98,20 @@ def test_the_gradient_is_that_of_differences(data, background):
 def test_one_label_is_the_or_rule(data):
     bags, y, _ = data
     ours = MIMLLogisticRegression(alpha=2.0, tol=1e-8, random_state=0).fit(bags, y[:, 0])
-    known = MILogisticRegression("or", alpha=2.0, l1_ratio=0.0, tol=1e-9, random_state=0)
-    known.fit(bags, y[:, 0])
-    np.testing.assert_allclose(ours.objective_, known.objective_, rtol=1e-10)
-    np.testing.assert_allclose(ours.coef_, known.coef_, rtol=1e-4, atol=1e-6)
+    reference = MILogisticRegression("or", alpha=2.0, l1_ratio=0.0, tol=1e-9, random_state=0)
+    reference.fit(bags, y[:, 0])
+    np.testing.assert_allclose(ours.objective_, reference.objective_, rtol=1e-10)
+    np.testing.assert_allclose(ours.coef_, reference.coef_, rtol=1e-4, atol=1e-6)
     for method in (
         "predict_proba",
         "decision_function",
         "predict_proba_instances",
         "decision_function_instances",
     ):
-        found, expected = (getattr(model, method)(bags) for model in (ours, known))
-        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-5)
+        actual, expected = (getattr(model, method)(bags) for model in (ours, reference))
+        np.testing.assert_allclose(actual, expected, rtol=1e-3, atol=1e-5)
     np.testing.assert_allclose(
-        ours.posterior_instances(bags, y[:, 0]), known.posterior_instances(bags, y[:, 0]), atol=1e-5
+        ours.posterior_instances(bags, y[:, 0]), reference.posterior_instances(bags, y[:, 0]), atol=1e-5
     )
 
 
@@ -123,10 +123,10 @@ def test_bags_of_one_are_multinomial_regression(data):
     labelled = z > 0
     ours = MIMLLogisticRegression(background=False, alpha=2.0, scale=None, tol=1e-8)
     ours.fit(X[labelled], y[labelled])
-    known = LogisticRegression(C=0.5, tol=1e-10, max_iter=1000).fit(X[labelled], z[labelled])
-    np.testing.assert_allclose(ours.coef_, known.coef_, atol=1e-5)
+    reference = LogisticRegression(C=0.5, tol=1e-10, max_iter=1000).fit(X[labelled], z[labelled])
+    np.testing.assert_allclose(ours.coef_, reference.coef_, atol=1e-5)
     np.testing.assert_allclose(
-        ours.predict_proba_instances(X[labelled]), known.predict_proba(X[labelled]), atol=1e-5
+        ours.predict_proba_instances(X[labelled]), reference.predict_proba(X[labelled]), atol=1e-5
     )
     # In bags of one instance, the label of the bag is the class of the instance.
     whole = MIMLLogisticRegression(alpha=1e-3).fit(X, y)
@@ -134,12 +134,12 @@ def test_bags_of_one_are_multinomial_regression(data):
     assert np.mean(whole.predict_instances(X) == y) > 0.85
 
 
-def test_classes_of_instances_are_found_from_labels_of_bags(data):
+def test_classes_of_instances_are_learned_from_labels_of_bags(data):
     bags, y, z = data
     model = MIMLLogisticRegression(random_state=0).fit(bags, y)
-    found = model.predict_instances(bags)
-    assert found.sum(axis=1).max() == 1
-    share = np.mean(found @ [1, 2, 3] == z)
+    predicted = model.predict_instances(bags)
+    assert predicted.sum(axis=1).max() == 1
+    share = np.mean(predicted @ [1, 2, 3] == z)
     assert share > 0.85
     posterior = model.posterior_instances(bags, y)
     classes = np.column_stack([1 - posterior.sum(axis=1), posterior]).argmax(axis=1)
@@ -170,7 +170,7 @@ def test_objective_never_rises_and_weights_are_repetition(data):
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-3, atol=1e-4)
 
 
-def test_sparse_labels_and_labels_nobody_has(data):
+def test_sparse_labels_and_labels_without_bags(data):
     bags, y, _ = data
     dense = MIMLLogisticRegression(n_init=1).fit(bags, y)
     sparse = MIMLLogisticRegression(n_init=1).fit(bags, sp.csr_array(y.astype(int)))
@@ -180,13 +180,13 @@ def test_sparse_labels_and_labels_nobody_has(data):
     assert model.predict_proba(bags)[:, 3].max() < 1e-3
 
 
-def test_impossible_bags_are_refused_by_number(data):
+def test_impossible_bags_are_refused_with_their_index(data):
     bags, y, _ = data
-    one = [np.zeros((3, 4)), np.zeros((1, 4))]
+    small = [np.zeros((3, 4)), np.zeros((1, 4))]
     with pytest.raises(ValueError, match="bag 1 has 2 labels and 1 instances; each instance has one label"):
-        MIMLLogisticRegression().fit(one, [[0, 0, 1], [0, 1, 1]])
+        MIMLLogisticRegression().fit(small, [[0, 0, 1], [0, 1, 1]])
     with pytest.raises(ValueError, match=r"bag 0 has 0 labels.*with background=False"):
-        MIMLLogisticRegression(background=False).fit(one, [[0, 0], [0, 1]])
+        MIMLLogisticRegression(background=False).fit(small, [[0, 0], [0, 1]])
     with pytest.raises(ValueError, match="more than 16 labels"):
         MIMLLogisticRegression().fit([np.zeros((30, 1)), np.ones((30, 1))], np.eye(2, 20) + 1 > 0)
     with pytest.raises(ValueError, match="not an indicator matrix"):
@@ -251,7 +251,7 @@ def test_the_one_label_of_a_bag_equals_enumeration(with_none, background):
     np.testing.assert_allclose(model.decision_function(bags), odds, rtol=1e-6, atol=1e-6)
 
 
-def test_labels_of_bags_and_instances_are_found_by_name(tmp_path):
+def test_labels_of_bags_and_instances_are_predicted_by_name(tmp_path):
     bags, y, z = one_label_bags()
     model = MIMLLogisticRegression(n_init=1, random_state=0).fit(bags[:60], y[:60])
     assert np.mean(model.predict(bags[60:]) == y[60:]) > 0.9
@@ -275,8 +275,8 @@ def test_labels_come_as_columns_of_any_kind(make, tmp_path):
     bags, y, _ = one_label_bags(40)
     expected = MIMLLogisticRegression(n_init=1, random_state=0).fit(bags, y).coef_
     assert np.array_equal(MIMLLogisticRegression(n_init=1, random_state=0).fit(bags, make(y)).coef_, expected)
-    numbers = np.array([np.nan if name is None else len(name) + ord(name[0]) for name in y])
-    model = MIMLLogisticRegression(n_init=1, random_state=0).fit(bags, make(numbers))
+    numeric = np.array([np.nan if name is None else len(name) + ord(name[0]) for name in y])
+    model = MIMLLogisticRegression(n_init=1, random_state=0).fit(bags, make(numeric))
     assert np.array_equal(model.coef_, expected)
     written = pd.read_csv(predict_frame(model, bags, path=tmp_path / "a.csv"))
     assert np.array_equal(written["prediction"], model.predict(bags).astype(float), equal_nan=True)

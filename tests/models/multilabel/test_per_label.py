@@ -16,7 +16,7 @@ from bagwise import (
     make_noisy_or_bags,
 )
 
-INSIDE = MILogisticRegression(alpha=0.5, n_init=1, random_state=0)
+BASE_MODEL = MILogisticRegression(alpha=0.5, n_init=1, random_state=0)
 
 
 @pytest.fixture(scope="module")
@@ -28,16 +28,16 @@ def data():
 
 def test_every_column_is_the_model_of_its_label(data):
     bags, y = data
-    model = MultiLabelBagClassifier(INSIDE).fit(bags, y)
-    theirs = OneVsRestClassifier(INSIDE).fit(bags, y)
+    model = MultiLabelBagClassifier(BASE_MODEL).fit(bags, y)
+    theirs = OneVsRestClassifier(BASE_MODEL).fit(bags, y)
     np.testing.assert_array_equal(model.predict(bags), theirs.predict(bags))
     np.testing.assert_array_equal(model.predict_proba(bags), theirs.predict_proba(bags))
     np.testing.assert_array_equal(model.decision_function(bags), theirs.decision_function(bags))
     posterior = model.posterior_instances(bags, y)
     for label in range(3):
-        alone = clone(INSIDE).fit(bags, y[:, label])
-        found = model.predict_proba_instances(bags)[:, label]
-        np.testing.assert_array_equal(found, alone.predict_proba_instances(bags)[:, 1])
+        alone = clone(BASE_MODEL).fit(bags, y[:, label])
+        proba = model.predict_proba_instances(bags)[:, label]
+        np.testing.assert_array_equal(proba, alone.predict_proba_instances(bags)[:, 1])
         np.testing.assert_array_equal(model.predict_instances(bags)[:, label], alone.predict_instances(bags))
         np.testing.assert_array_equal(
             model.decision_function_instances(bags)[:, label], alone.decision_function_instances(bags)
@@ -45,21 +45,21 @@ def test_every_column_is_the_model_of_its_label(data):
         np.testing.assert_array_equal(posterior[:, label], alone.posterior_instances(bags, y[:, label]))
 
 
-def test_a_model_has_what_the_one_inside_has(data):
+def test_a_model_has_the_methods_of_the_wrapped_model(data):
     bags, y = data
     vectors = MultiLabelBagClassifier(make_bag_pipeline(BagStatistics(), SVC())).fit(bags, y)
     assert vectors.predict(bags).shape == (60, 3)
     for absent in ("predict_proba", "predict_instances", "posterior_instances"):
         assert not hasattr(vectors, absent)
-    machine = MultiLabelBagClassifier(MissSVC())
-    assert hasattr(machine, "decision_function_instances") and not hasattr(machine, "predict_proba")
+    svm = MultiLabelBagClassifier(MissSVC())
+    assert hasattr(svm, "decision_function_instances") and not hasattr(svm, "predict_proba")
 
 
 def test_labels_that_all_training_bags_have_or_none(data):
     bags, y = data
     constant = np.column_stack([y[:, 0], np.zeros(60, int), np.ones(60, int)])
     with pytest.warns(UserWarning) as seen:
-        model = MultiLabelBagClassifier(INSIDE).fit(bags, constant)
+        model = MultiLabelBagClassifier(BASE_MODEL).fit(bags, constant)
     assert [str(warning.message).split(";")[0] for warning in seen] == [
         "no training bag has label 1",
         "every training bag has label 2",
@@ -76,18 +76,18 @@ def test_labels_that_all_training_bags_have_or_none(data):
 def test_weights_searches_and_folds(data):
     bags, y = data
     weight = np.linspace(0.5, 2.0, 60)
-    model = MultiLabelBagClassifier(INSIDE, n_jobs=2).fit(bags, y, sample_weight=weight)
-    alone = clone(INSIDE).fit(bags, y[:, 1], sample_weight=weight)
+    model = MultiLabelBagClassifier(BASE_MODEL, n_jobs=2).fit(bags, y, sample_weight=weight)
+    alone = clone(BASE_MODEL).fit(bags, y[:, 1], sample_weight=weight)
     np.testing.assert_array_equal(model.estimators_[1].coef_, alone.coef_)
-    search = GridSearchCV(MultiLabelBagClassifier(INSIDE), {"estimator__alpha": [0.1, 1.0]}, cv=3)
+    search = GridSearchCV(MultiLabelBagClassifier(BASE_MODEL), {"estimator__alpha": [0.1, 1.0]}, cv=3)
     assert search.fit(bags, y).best_estimator_.predict_instances(bags).shape == (bags.n_instances, 3)
-    predicted = cross_val_predict(MultiLabelBagClassifier(INSIDE), bags, y, cv=3)
+    predicted = cross_val_predict(MultiLabelBagClassifier(BASE_MODEL), bags, y, cv=3)
     assert predicted.shape == (60, 3) and np.mean(predicted == y) > 0.7
 
 
-def test_a_matrix_that_is_no_indicator_is_refused(data):
+def test_a_matrix_without_indicators_is_refused(data):
     bags, y = data
     with pytest.raises(ValueError, match="MultiLabelBinarizer"):
-        MultiLabelBagClassifier(INSIDE).fit(bags, y + 1)
+        MultiLabelBagClassifier(BASE_MODEL).fit(bags, y + 1)
     with pytest.raises(ValueError, match="all bags of the class 0 have weight zero"):
-        MultiLabelBagClassifier(INSIDE).fit(bags, y[:, 0], sample_weight=(y[:, 0] == 1).astype(float))
+        MultiLabelBagClassifier(BASE_MODEL).fit(bags, y[:, 0], sample_weight=(y[:, 0] == 1).astype(float))

@@ -30,11 +30,11 @@ needs_data = pytest.mark.skipif(not os.environ.get("BAGWISE_DATA"), reason="BAGW
 def neighbours(distances, k, but=None):
     """Return the k nearest columns in order; ties are ordered by index."""
     left = [j for j in range(len(distances)) if j != but]
-    found = []
-    while left and len(found) < k:
-        found.append(min(left, key=lambda j: distances[j]))
-        left.remove(found[-1])
-    return found
+    nearest = []
+    while left and len(nearest) < k:
+        nearest.append(min(left, key=lambda j: distances[j]))
+        left.remove(nearest[-1])
+    return nearest
 
 
 def citation_votes(D, T, labels, n_references, n_citers, n_classes):
@@ -63,7 +63,7 @@ def test_a_tie_of_votes_is_negative():
     assert model.decision_function([[[0.5]]])[0] == -0.5 and model.predict([[[0.5]]])[0] == 0
 
 
-def test_neighbours_of_training_bags_say_what_counts_mean():
+def test_probabilities_come_from_counts_among_training_bags():
     T, D = bag_distances(DATA.bags[TRAIN]), bag_distances(DATA.bags[TEST], DATA.bags[TRAIN])
     labels = DATA.y[TRAIN]
     model = BayesianKNNClassifier(4).fit(DATA.bags[TRAIN], labels)
@@ -105,7 +105,7 @@ def test_many_classes(model):
         assert fitted.predict_proba(bags[60:]).shape == (30, 3)
 
 
-def test_equal_distances_are_decided_by_class_and_then_by_the_order_of_training():
+def test_tied_distances_are_ordered_by_class_then_training_order():
     distances = np.array([[2.0, 1.0, 1.0 + 1e-14, 0.5], [0.0, 3.0, 0.0, 3.0 * (1 - 1e-15)]])
     np.testing.assert_array_equal(nearest_first(distances, np.zeros(4, int)), [[3, 1, 2, 0], [0, 2, 1, 3]])
     np.testing.assert_array_equal(
@@ -123,38 +123,38 @@ def test_equal_distances_are_decided_by_class_and_then_by_the_order_of_training(
 def test_the_order_of_training_does_not_decide_ties(model):
     data = make_noisy_or_bags(40, size=(1, 4), random_state=1)
     bags = data.bags.with_instances(np.round(data.bags.instances))  # many ties
-    says = "decision_function" if isinstance(model, CitationKNNClassifier) else "predict_proba"
-    expected = getattr(clone(model).fit(bags, data.y), says)(bags)
+    method = "decision_function" if isinstance(model, CitationKNNClassifier) else "predict_proba"
+    expected = getattr(clone(model).fit(bags, data.y), method)(bags)
     for seed in range(5):
         order = np.random.default_rng(seed).permutation(40)
         again = clone(model).fit(bags[order], data.y[order])
-        np.testing.assert_array_equal(getattr(again, says)(bags), expected)
+        np.testing.assert_array_equal(getattr(again, method)(bags), expected)
 
 
 @pytest.mark.parametrize(
     "model", [CitationKNNClassifier(metric="mean_min"), BayesianKNNClassifier(scale="rank")]
 )
-def test_given_distances_are_as_good_as_bags(model):
+def test_precomputed_distances_are_equivalent_to_bags(model):
     bags, y = DATA.bags, DATA.y
     fitted = clone(model).fit(bags[TRAIN], y[TRAIN])
     train, test = bags[TRAIN], bags[TEST]
     if model.scale == "rank":
         ranks = RankScaler().fit(train.instances)
         train, test = (b.with_instances(ranks.transform(b.instances)) for b in (train, test))
-    given = (
+    precomputed = (
         clone(model).set_params(metric="precomputed").fit(bag_distances(train, metric=model.metric), y[TRAIN])
     )
     np.testing.assert_array_equal(
-        given.predict(bag_distances(test, train, metric=model.metric)), fitted.predict(bags[TEST])
+        precomputed.predict(bag_distances(test, train, metric=model.metric)), fitted.predict(bags[TEST])
     )
     with pytest.raises(ValueError, match="expects the distances between all training bags, a square"):
-        clone(given).fit(np.ones((3, 4)), [0, 1, 1])
+        clone(precomputed).fit(np.ones((3, 4)), [0, 1, 1])
     with pytest.raises(ValueError, match="needs one row of distances per bag"):
-        clone(given).fit(DATA.bags, DATA.y)
-    assert hasattr(fitted, "nearest_pairs") and not hasattr(given, "nearest_pairs")
+        clone(precomputed).fit(DATA.bags, DATA.y)
+    assert hasattr(fitted, "nearest_pairs") and not hasattr(precomputed, "nearest_pairs")
 
 
-def test_the_nearest_pair_explains():
+def test_nearest_pairs_are_the_closest_instances():
     train = DATA.bags[TRAIN]
     model = CitationKNNClassifier(3, metric="maximal", scale="minmax").fit(train, DATA.y[TRAIN])
     pairs = model.nearest_pairs(DATA.bags[TEST])
@@ -162,11 +162,11 @@ def test_the_nearest_pair_explains():
     D = bag_distances(model._scaled(DATA.bags[TEST]), model.bags_, metric="maximal")
     np.testing.assert_array_equal(pairs.bags, nearest_first(D, DATA.y[TRAIN])[:, :3])
     np.testing.assert_array_equal(pairs.distances, np.take_along_axis(D, pairs.bags, axis=1))
-    for number, bag in enumerate(DATA.bags[TEST]):
-        for place in range(3):
-            other = train[int(pairs.bags[number, place])]
+    for i, bag in enumerate(DATA.bags[TEST]):
+        for j in range(3):
+            other = train[int(pairs.bags[i, j])]
             between = np.linalg.norm(scaler.transform(bag)[:, None] - scaler.transform(other), axis=2)
-            nearest = pairs.instances[number, place], pairs.training_instances[number, place]
+            nearest = pairs.instances[i, j], pairs.training_instances[i, j]
             assert between[nearest] == between.min()
 
 
@@ -174,17 +174,17 @@ def test_the_nearest_pair_explains():
 def test_sparse_bags_have_the_neighbours_of_dense_ones(model):
     thin = DATA.bags.with_instances(np.where(DATA.bags.instances > 0, DATA.bags.instances, 0.0))
     sparse = thin.with_instances(sp.csr_array(thin.instances))
-    said = []
+    results = []
     for bags, fresh in ((thin, clone(model)), (sparse, clone(model))):
         if bags is thin and model.scale:
             fresh.set_params(scale=MaxAbsScaler())  # the meaning of "minmax" for sparse bags
         fitted = fresh.fit(bags[TRAIN], DATA.y[TRAIN])
-        said.append([fitted.predict(bags[TEST]), *fitted.nearest_pairs(bags[TEST]).values()])
-    for one, other in zip(*said, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-12)
+        results.append([fitted.predict(bags[TEST]), *fitted.nearest_pairs(bags[TEST]).values()])
+    for result, other in zip(*results, strict=True):
+        np.testing.assert_allclose(result, other, rtol=1e-12)
 
 
-def test_of_several_nearest_pairs_one_is_shown_and_not_parts_of_two():
+def test_indices_of_tied_nearest_pairs_are_not_mixed():
     model = CitationKNNClassifier(1).fit([[[0.0], [8.0]], [[99.0]]], [0, 1])
     pairs = model.nearest_pairs([[[7.0], [1.0]]])
     assert (pairs.instances[0, 0], pairs.training_instances[0, 0]) == (0, 1)
@@ -195,13 +195,13 @@ def test_of_several_nearest_pairs_one_is_shown_and_not_parts_of_two():
 @pytest.mark.parametrize(
     ("fetch", "citation", "bayesian"), [(fetch_musk1, 83, 83), (fetch_musk2, 86, 84)], ids=["musk1", "musk2"]
 )
-def test_bags_of_musk_that_are_right_when_left_out(fetch, citation, bayesian):
+def test_leave_one_out_counts_on_musk(fetch, citation, bayesian):
     """Bayesian-kNN reproduces the published counts; citation-kNN does not (85 and 88 are published)."""
     data = fetch()
     D = bag_distances(data.bags)
     for model, right in ((CitationKNNClassifier, citation), (BayesianKNNClassifier, bayesian)):
-        found = cross_val_predict(model(metric="precomputed"), D, data.y, cv=LeaveOneOut())
-        assert (found == data.y).sum() == right
+        predicted = cross_val_predict(model(metric="precomputed"), D, data.y, cv=LeaveOneOut())
+        assert (predicted == data.y).sum() == right
 
 
 def test_a_large_bag_is_predicted_in_blocks(large_from):

@@ -27,7 +27,7 @@ def data():
     return make_noisy_or_bags(60, size=(2, 6), coef=[2.0, -2.0, 0.0, 1.0], intercept=-1.5, random_state=7)
 
 
-def some_scores(loss, seed=0):
+def random_scores(loss, seed=0):
     rng = np.random.default_rng(seed)
     offsets = np.append(0, np.cumsum(rng.integers(2, 6, size=12)))
     y = np.arange(12, dtype=np.int8) % 2
@@ -39,7 +39,7 @@ def some_scores(loss, seed=0):
 
 @each_loss
 def test_slopes_are_differences_of_the_loss(loss):
-    scores, rng = some_scores(loss)
+    scores, rng = random_scores(loss)
     gradient, _ = scores.derivatives()
     v, step = rng.normal(size=len(scores.F)), 1e-6
     ahead, back = (scores.value_of(scores.F + s * step * v) for s in (1, -1))
@@ -50,7 +50,7 @@ def test_slopes_are_differences_of_the_loss(loss):
     "loss", [RuleLoss(LogOddsMean()), ExponentialLoss()], ids=["likelihood", "exponential"]
 )
 def test_curvature_of_means_of_scores_is_the_difference_of_slopes(loss):
-    scores, rng = some_scores(loss)
+    scores, rng = random_scores(loss)
     _, factor = scores.derivatives()
     v, step = rng.normal(size=len(scores.F)), 1e-5
     slopes = [loss.derivatives(scores.F + s * step * v, scores.offsets, scores.y)[0] for s in (1, -1)]
@@ -60,7 +60,7 @@ def test_curvature_of_means_of_scores_is_the_difference_of_slopes(loss):
 
 @each_loss
 def test_newtons_step_of_groups_solves_the_whole_system(loss):
-    scores, rng = some_scores(loss)
+    scores, rng = random_scores(loss)
     group = rng.integers(0, 3, size=len(scores.F))
     gradient, factor = scores.derivatives()
     member = np.eye(3)[group]
@@ -74,17 +74,17 @@ def test_newtons_step_of_groups_solves_the_whole_system(loss):
 
 @each_loss
 def test_a_step_is_halved_until_it_lowers_the_loss(loss):
-    scores, _ = some_scores(loss)
-    everyone = np.zeros(len(scores.F), dtype=int)
+    scores, _ = random_scores(loss)
+    group = np.zeros(len(scores.F), dtype=int)
     downhill = np.array([500.0 * np.sign(scores.each @ scores.derivatives()[0])])  # far beyond the minimum
     before, F = scores.value, scores.F.copy()
-    share = scores.move(downhill, everyone)
+    share = scores.move(downhill, group)
     assert 0 < share < 1 and scores.value < before
     np.testing.assert_allclose(scores.F, F + share * downhill)
     np.testing.assert_allclose(scores.value, scores.value_of(scores.F))
-    scores.to_the_best_constant()
+    scores.fit_constant()
     before, F = scores.value, scores.F.copy()
-    assert scores.move(np.array([1.0]), everyone) == 0.0  # the loss is already minimal
+    assert scores.move(np.array([1.0]), group) == 0.0  # the loss is already minimal
     assert scores.value == before and (scores.F == F).all()
 
 
@@ -107,9 +107,9 @@ def test_bags_of_one_are_scikit_learns_boosting(loss, weighted):
     X = rng.normal(size=(150, 4))
     y = (X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=150) > 0).astype(int)
     weight = rng.uniform(0.5, 2.0, size=150) if weighted else None
-    how = {"n_estimators": 25, "max_depth": 2, "learning_rate": 0.2, "random_state": 0}
-    ours = MIGradientBoostingClassifier("mean" if loss else "or", loss=loss, **how).fit(X, y, weight)
-    theirs = GradientBoostingClassifier(loss=loss or "log_loss", **how)
+    params = {"n_estimators": 25, "max_depth": 2, "learning_rate": 0.2, "random_state": 0}
+    ours = MIGradientBoostingClassifier("mean" if loss else "or", loss=loss, **params).fit(X, y, weight)
+    theirs = GradientBoostingClassifier(loss=loss or "log_loss", **params)
     theirs.fit(X, y, weight)
     # With the exponential loss, scikit-learn's scores are half the log-odds.
     expected = theirs.decision_function(X) * (2.0 if loss else 1.0)
@@ -127,12 +127,12 @@ def test_the_exponential_loss_of_a_bag_is_that_of_its_mean(data):
     assert isinstance(model.rule_, LogOddsMean) and not hasattr(model, "posterior_instances")
 
 
-def test_the_exponential_loss_knows_no_other_rule(data):
+def test_the_exponential_loss_requires_the_mean_rule(data):
     with pytest.raises(ValueError, match=r'loss="exponential" requires rule="mean"'):
         MIGradientBoostingClassifier("or", loss="exponential").fit(data.bags, data.y)
 
 
-def test_a_rule_that_would_have_to_learn_is_refused(data):
+def test_rules_with_learned_parameters_are_refused(data):
     with pytest.raises(ValueError, match="has parameters to learn"):
         MIGradientBoostingClassifier("count_logistic").fit(data.bags, data.y)
 
@@ -145,14 +145,14 @@ def test_only_the_order_of_values_matters(change, data):
     np.testing.assert_allclose(model.fit(other, data.y).predict_proba(other), expected, rtol=1e-9)
 
 
-def test_sparse_bags_are_dense_ones(data):
+def test_sparse_bags_equal_dense_bags(data):
     X = np.where(np.abs(data.bags.instances) > 0.5, data.bags.instances, 0.0)
     dense, sparse = (data.bags.with_instances(Z) for Z in (X, sp.csr_array(X)))
     model = MIGradientBoostingClassifier(n_estimators=30, random_state=0)
     expected = model.fit(dense, data.y).decision_function_instances(dense)
-    found = model.fit(sparse, data.y)
+    fitted = model.fit(sparse, data.y)
     for bags in (dense, sparse):
-        np.testing.assert_allclose(found.decision_function_instances(bags), expected, rtol=1e-12)
+        np.testing.assert_allclose(fitted.decision_function_instances(bags), expected, rtol=1e-12)
 
 
 def test_shares_of_features_are_the_importances_of_scikit_learn():
@@ -161,8 +161,8 @@ def test_shares_of_features_are_the_importances_of_scikit_learn():
     target = np.sin(3 * X[:, 0]) + 0.3 * X[:, 2]
     tree = DecisionTreeRegressor(max_depth=5, random_state=0)
     arrays, leaf = OrderedFeatures(X).grow(tree, target, weight)
-    found = split_shares(arrays, leaf, target, weight, 4)
-    np.testing.assert_allclose(found, tree.feature_importances_, rtol=1e-9)
+    shares = split_shares(arrays, leaf, target, weight, 4)
+    np.testing.assert_allclose(shares, tree.feature_importances_, rtol=1e-9)
     arrays, leaf = OrderedFeatures(X).grow(tree, np.ones(200), weight)
     assert not split_shares(arrays, leaf, np.ones(200), weight, 4).any()
 
@@ -178,7 +178,7 @@ def test_weights_twenty_orders_apart_leave_importances_finite():
     assert np.isfinite(importances).all() and abs(importances.sum() - 1.0) < 1e-12
 
 
-def test_it_learns_what_no_linear_model_can():
+def test_boosting_learns_a_nonlinear_boundary():
     """Positive instances are in a box that negative instances surround."""
     rng = np.random.default_rng(0)
     y = np.arange(400) % 2
@@ -193,7 +193,7 @@ def test_it_learns_what_no_linear_model_can():
     assert model.feature_importances_[:2].sum() > 0.9
 
 
-def test_early_stopping_keeps_the_trees_up_to_the_least_loss_of_held_out_bags(data):
+def test_early_stopping_keeps_trees_up_to_the_lowest_held_out_loss(data):
     noise = np.random.default_rng(0).permutation(data.y)
     model = MIGradientBoostingClassifier(
         early_stopping=True, validation_fraction=0.3, n_iter_no_change=5, n_estimators=500, random_state=0
@@ -207,7 +207,7 @@ def test_early_stopping_keeps_the_trees_up_to_the_least_loss_of_held_out_bags(da
     assert again.n_estimators_ == 50 and not len(again.validation_history_)
 
 
-def test_held_out_bags_are_whole_groups_of_those_that_count(data, monkeypatch):
+def test_held_out_bags_are_whole_groups_of_bags_with_weight(data, monkeypatch):
     groups, weight = np.arange(60) // 4, (np.arange(60) % 5 > 0).astype(float)
     seen = []
 
@@ -218,7 +218,7 @@ def test_held_out_bags_are_whole_groups_of_those_that_count(data, monkeypatch):
     monkeypatch.setattr("bagwise.models.trees.boosting._scores", scores)
     model = MIGradientBoostingClassifier(early_stopping=True, n_estimators=5, random_state=0)
     model.fit(data.bags, data.y, weight, groups=groups)
-    first = {float(bag[0, 0]): number for number, bag in enumerate(data.bags)}
+    first = {float(bag[0, 0]): index for index, bag in enumerate(data.bags)}
     learned, held_out = ({first[float(bag[0, 0])] for bag in part.bags} for part in seen)
     assert not {groups[i] for i in learned} & {groups[i] for i in held_out}
     assert learned | held_out == set(np.flatnonzero(weight)) and 4 <= len(held_out) <= 20
@@ -226,7 +226,7 @@ def test_held_out_bags_are_whole_groups_of_those_that_count(data, monkeypatch):
         model.fit(data.bags, data.y, groups=[1, 2, 3])
 
 
-def test_flat_trees_say_what_scikit_learns_say():
+def test_flat_trees_predict_like_scikit_learn():
     rng = np.random.default_rng(0)
     X, target = rng.integers(0, 50, size=(300, 5)).astype(float), rng.normal(size=300)
     tree = DecisionTreeRegressor(max_depth=6, random_state=0)
@@ -244,7 +244,7 @@ def test_flat_trees_say_what_scikit_learns_say():
 @pytest.mark.parametrize(
     ("name", "node", "value"), [("left", 0, 0), ("right", 0, 10**6), ("feature", 0, 4), ("roots", 0, -1)]
 )
-def test_damaged_trees_are_refused_before_anybody_walks_them(name, node, value, data):
+def test_damaged_trees_are_refused_before_prediction(name, node, value, data):
     model = MIGradientBoostingClassifier(n_estimators=3, random_state=0).fit(data.bags, data.y)
     broken = getattr(model.trees_, name).copy()
     broken[node] = value

@@ -27,7 +27,7 @@ def data():
     return make_noisy_or_bags(60, size=(1, 6), coef=[3.0, -3.0, 0.0], intercept=-1.0, random_state=0)
 
 
-def test_the_classifier_inside_learns_bag_labels_as_instance_labels(data):
+def test_the_wrapped_classifier_learns_bag_labels_of_instances(data):
     model = SingleInstanceClassifier(LogisticRegression()).fit(data.bags, data.y)
     direct = LogisticRegression().fit(data.bags.instances, data.y[data.bags.bag_index])
     np.testing.assert_allclose(model.estimator_.coef_, direct.coef_, rtol=1e-6)
@@ -38,9 +38,9 @@ def test_the_classifier_inside_learns_bag_labels_as_instance_labels(data):
 
 
 @pytest.mark.parametrize("rule", ["or", "mean", "max", "softmax", "geometric_mean"])
-@pytest.mark.parametrize("inside", [RandomForestClassifier(5, random_state=0), GaussianNB()])
-def test_a_classifier_that_is_certain_makes_no_nan(data, rule, inside):
-    model = SingleInstanceClassifier(inside, rule=rule).fit(data.bags, data.y)
+@pytest.mark.parametrize("classifier", [RandomForestClassifier(5, random_state=0), GaussianNB()])
+def test_a_classifier_that_is_certain_makes_no_nan(data, rule, classifier):
+    model = SingleInstanceClassifier(classifier, rule=rule).fit(data.bags, data.y)
     proba = model.predict_proba(data.bags)
     assert np.isfinite(proba).all()
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
@@ -49,7 +49,7 @@ def test_a_classifier_that_is_certain_makes_no_nan(data, rule, inside):
     assert np.isfinite(cross_val_score(model, data.bags, data.y, scoring="roc_auc", cv=3)).all()
 
 
-def test_scores_without_probabilities_give_scores(data):
+def test_classifiers_without_probabilities_give_scores(data):
     model = SingleInstanceClassifier(LinearSVC(), rule="max").fit(data.bags, data.y)
     for absent in ("predict_proba", "predict_log_proba", "predict_proba_instances", "posterior_instances"):
         assert not hasattr(model, absent)
@@ -122,9 +122,9 @@ def test_statistics_are_checked(data, parameters, message):
 def test_one_vs_one_is_that_of_scikit_learn_on_bags_of_one(data):
     X = np.array(data.bags.instances)
     y = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-0.5, 0.5])]
-    inside = SVC(kernel="linear")
-    ours = OneVsOneBagClassifier(SingleInstanceClassifier(inside, rule="max")).fit(X, y)
-    theirs = OneVsOneClassifier(inside).fit(X, y)
+    classifier = SVC(kernel="linear")
+    ours = OneVsOneBagClassifier(SingleInstanceClassifier(classifier, rule="max")).fit(X, y)
+    theirs = OneVsOneClassifier(classifier).fit(X, y)
     assert np.array_equal(ours.predict(X), theirs.predict(X))
     np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X))
 
@@ -148,7 +148,7 @@ def test_one_vs_one_takes_bags_weights_and_jobs():
         serial.fit(data.bags, y, sample_weight=(y != 2).astype(float))
 
 
-def test_instances_are_found_among_images_from_bag_labels_alone():
+def test_instances_are_predicted_from_bag_labels_alone():
     data = load_digit_bags(random_state=0)
     model = MILogisticRegression(alpha=10.0, random_state=0).fit(data.bags[:150], data.y[:150])
     test = data.bags[150:]
@@ -156,7 +156,7 @@ def test_instances_are_found_among_images_from_bag_labels_alone():
     assert roc_auc_score(truth, model.predict_proba_instances(test)[:, 1]) > 0.9
 
 
-def test_names_of_statistics_are_asked_of_a_fit(data):
+def test_names_of_statistics_need_a_fit(data):
     with pytest.raises(NotFittedError):
         BagStatistics().get_feature_names_out()
     model = BagStatistics(statistics=("min",)).fit(data.bags)
@@ -167,10 +167,10 @@ def test_names_of_statistics_are_asked_of_a_fit(data):
 def test_probabilities_of_single_precision_add_up_in_double_precision():
     data = make_noisy_or_bags(40, random_state=0)
     bags = data.bags.with_instances(data.bags.instances.astype(np.float32))
-    for inside in (LogisticRegression(), GaussianNB()):
-        model = SingleInstanceClassifier(inside).fit(bags, data.y)
-        for found in (model.predict_proba_instances(bags), model.predict_proba(bags)):
-            assert found.dtype == np.float64
-            np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=0, atol=1e-15)
+    for classifier in (LogisticRegression(), GaussianNB()):
+        model = SingleInstanceClassifier(classifier).fit(bags, data.y)
+        for proba in (model.predict_proba_instances(bags), model.predict_proba(bags)):
+            assert proba.dtype == np.float64
+            np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=0, atol=1e-15)
         alone = np.concatenate([model.predict_proba(bags[i : i + 1]) for i in range(len(bags))])
         np.testing.assert_allclose(alone, model.predict_proba(bags), rtol=1e-12)

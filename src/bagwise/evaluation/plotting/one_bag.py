@@ -11,7 +11,7 @@ from bagwise.data.bags.parts import as_python
 from bagwise.models.wrappers.instance_level import bag_predictions, instance_predictions, label_names
 
 
-class OneBag(NamedTuple):
+class PredictedBag(NamedTuple):
     """One bag and its predictions.
 
     `kind` is "probability" or "score". `values` contains the predictions of the instances for the class or
@@ -30,7 +30,7 @@ class OneBag(NamedTuple):
         return f"P(instance is {self.called})" if self.kind == "probability" else f"score for {self.called}"
 
 
-def say_of_one(model: Any, bags: Any, id: Any, label: Any = None) -> OneBag:
+def predict_one_bag(model: Any, bags: Any, id: Any, label: Any = None) -> PredictedBag:
     """Select a bag by its id, and predict its instances.
 
     Parameters
@@ -46,11 +46,11 @@ def say_of_one(model: Any, bags: Any, id: Any, label: Any = None) -> OneBag:
         several labels.
     """
     bags = bags if is_scan(bags) else as_bags(bags)
-    place = index_of(bags.ids, id)
-    bag = bags[[place]]
+    index = index_of(bags.ids, id)
+    bag = bags[[index]]
     bag = bag.load() if is_scan(bag) else bag
     kind, values = instance_predictions(model, bag)
-    of_bag = bag_predictions(model, bag, rather=kind)
+    of_bag = bag_predictions(model, bag, preferred=kind)
     names = label_names(model)
     classes = [as_python(name) for name in (model.classes_ if names is None else names)]
     if values.ndim == 1:
@@ -67,8 +67,8 @@ def say_of_one(model: Any, bags: Any, id: Any, label: Any = None) -> OneBag:
         values = values[:, chosen]
         about = None if of_bag is None else of_bag[1][0, chosen]
     called = str(classes[chosen])
-    title = f"bag {as_python(bags.ids[place])}"
+    title = f"bag {as_python(bags.ids[index])}"
     if of_bag is not None:
-        said = f"P({called})" if of_bag[0] == "probability" else f"score for {called}"
-        title += f": {said} = {about:.3g}"
-    return OneBag(bag, kind, np.asarray(values, dtype=np.float64), called, title)
+        quantity = f"P({called})" if of_bag[0] == "probability" else f"score for {called}"
+        title += f": {quantity} = {about:.3g}"
+    return PredictedBag(bag, kind, np.asarray(values, dtype=np.float64), called, title)

@@ -251,8 +251,8 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
         training = self._read_training(X, y, sample_weight)
         hidden = self._read_hidden_sizes()
         require_torch()
-        with opened(checkpoint, lambda: identity_of(self, groups=groups)) as place, one_torch_thread():
-            rng = check_random_state(place.seed(self.random_state))
+        with opened(checkpoint, lambda: identity_of(self, groups=groups)) as location, one_torch_thread():
+            rng = check_random_state(location.seed(self.random_state))
             is_held_out = np.zeros(len(training.y), dtype=bool)
             if self.early_stopping:
                 share = self.validation_fraction
@@ -263,9 +263,9 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
             parts = layout(blocks.n_features, hidden, self.attention_size)
             objective = _Objective(blocks, training, is_held_out, parts, self.alpha)
             start = draw(parts, rng, objective.log_odds_of_labels)
-            control = Control(0.0, self.max_epochs, reporter.iteration, checkpoint=place)
-            how: dict[str, Any] = {"learning_rate": self.learning_rate, "patience": self.n_iter_no_change}
-            result = adam(objective, start, control, **how)
+            control = Control(0.0, self.max_epochs, reporter.iteration, checkpoint=location)
+            options: dict[str, Any] = {"learning_rate": self.learning_rate, "patience": self.n_iter_no_change}
+            result = adam(objective, start, control, **options)
             reporter.start(0, 1, result)
         record_result(self, [result])
         self.loss_history_ = self.__dict__.pop("objective_history_")  # by convention, that one never rises
@@ -353,11 +353,11 @@ class _Objective:
         self.log_odds_of_labels = float(np.log(positive) - np.log(negative))
 
     def __call__(self, x: np.ndarray) -> tuple[float, float, np.ndarray]:
-        loss, looked_at, gradient = self._blocks.total(
+        loss, held_out_loss, gradient = self._blocks.total(
             loss_and_gradient, PerBag(self._learning), PerBag(self._held_out), x, self._parts
         )
         total = self._learning.sum()
         penalised = np.where(self._is_penalised, x, 0.0)
         value = loss / total + 0.5 * self._alpha * float(penalised @ penalised)
-        watched = looked_at / self._held_out.sum() if self._watches else value
+        watched = held_out_loss / self._held_out.sum() if self._watches else value
         return value, watched, gradient / total + self._alpha * penalised

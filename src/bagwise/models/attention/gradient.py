@@ -75,8 +75,8 @@ def loss_and_gradient(
     total.backward()
     assert first.grad is not None and others.grad is not None  # the scores depend on both
     by_matrix = np.asarray(block.X.T @ first.grad.numpy()).ravel()
-    looked_at = float(losses.detach().numpy() @ held_out)
-    return Sums((float(total.detach()), looked_at, np.concatenate([by_matrix, others.grad.numpy()])))
+    held_out_loss = float(losses.detach().numpy() @ held_out)
+    return Sums((float(total.detach()), held_out_loss, np.concatenate([by_matrix, others.grad.numpy()])))
 
 
 def _bag_scores(first: Any, weights: list[Any], offsets: np.ndarray) -> Any:

@@ -91,8 +91,8 @@ def fit_exponent(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray, offset
     grid = np.linspace(np.log(_LEAST), np.log(_LARGEST), 61)
     best = int(np.argmin([loss(value) for value in grid]))
     low, high = grid[max(0, best - 1)], grid[min(len(grid) - 1, best + 1)]
-    found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-8})
-    return float(np.exp(found.x))
+    optimum = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-8})
+    return float(np.exp(optimum.x))
 
 
 def platt_targets(y: np.ndarray, weight: np.ndarray, added: float = 1.0) -> np.ndarray:
@@ -135,16 +135,16 @@ def fit_lines(scores: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[np
     """
     target = platt_targets(y, weight)
     share = weight / weight.sum()
-    middle = scores @ share
-    centred = scores - middle[:, None]
+    mean = scores @ share
+    centred = scores - mean[:, None]
     spread = np.sqrt(centred**2 @ share)
     # Rounding differences between equal scores must not be used as an order of the bags.
     is_flat = spread <= _EQUAL * np.abs(scores).max(axis=1)
     centred[is_flat], spread[is_flat] = 0.0, 1.0
     slope, shift = _newton(centred / spread[:, None], target, share)
-    speaks = slope > _LEAST
-    slope, constant = np.where(speaks, slope / spread, 0.0), logit(share @ target)
-    return slope, np.where(speaks, shift - slope * middle, constant)
+    is_informative = slope > _LEAST
+    slope, constant = np.where(is_informative, slope / spread, 0.0), logit(share @ target)
+    return slope, np.where(is_informative, shift - slope * mean, constant)
 
 
 def _newton(z: np.ndarray, target: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -187,7 +187,7 @@ def fit_threshold(scores: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tupl
     -------
     threshold, exponent : float
     """
-    slope, shift = (float(found[0]) for found in fit_lines(scores[None], y, weight))
+    slope, shift = (float(values[0]) for values in fit_lines(scores[None], y, weight))
     if slope == 0.0:
         warn_user(
             "calibrate=True could not fit a threshold: held-out scores of positive bags are not higher than "

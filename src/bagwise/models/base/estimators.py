@@ -27,7 +27,7 @@ from bagwise.data.scanned import ScannedBags
 from bagwise.data.sequences import Sequences
 from bagwise.data.types import BagsLike
 from bagwise.exceptions import VersionWarning, warn_user
-from bagwise.models.base.labels import Training, bag_weights, read_numbers, training_digest
+from bagwise.models.base.labels import Training, bag_weights, read_targets, training_digest
 from bagwise.solvers.reporting import shared_live_line
 
 _Fit = TypeVar("_Fit", bound=Callable[..., Any])
@@ -43,10 +43,10 @@ def validated_fit(fit: _Fit) -> _Fit:
     """
 
     @functools.wraps(fit)
-    def checked_fit(self: Any, X: Any, *args: Any, **how: Any) -> Any:
+    def checked_fit(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         with interruptible(), shared_live_line():
             try:
-                fitted = fit(self, X, *args, **how)
+                fitted = fit(self, X, *args, **kwargs)
             except np.linalg.LinAlgError as error:
                 raise ValueError(
                     f"the matrix that {type(self).__name__} builds from X is numerically singular ({error}); "
@@ -160,12 +160,12 @@ class BagEstimator(BaseEstimator):
             bags = bags.accepting(missing=self._accepts_missing, largest=self._largest_value)
             if whole and not reset:
                 bags = self._checked(bags.in_memory())
-        elif (whole or not lie_large(bags)) and not isinstance(bags.instances, Sequences):
+        elif (whole or not needs_blocks(bags)) and not isinstance(bags.instances, Sequences):
             bags = self._checked(bags)
         if reset:
             self._learned_from_several = bags.n_instances > len(bags)
         elif is_matrix and not self._takes_rows and getattr(self, "_learned_from_several", False):
-            warn_of_rows(name, X, bags)
+            warn_about_rows(name, X, bags)
         return bags
 
     def _checked(self, bags: Bags) -> Bags:
@@ -197,21 +197,21 @@ class BagEstimator(BaseEstimator):
             elif hasattr(self, "feature_names_in_"):
                 del self.feature_names_in_
             return
-        who = type(self).__name__
+        model_name = type(self).__name__
         fitted = getattr(self, "feature_names_in_", None)
         if bags.n_features != self.n_features_in_:
             by_name = names is not None and fitted is not None
             raise ValueError(
-                f"X has {bags.n_features} features, but {who} is expecting "
+                f"X has {bags.n_features} features, but {model_name} is expecting "
                 f"{self.n_features_in_} features as input."
                 + (" load_bags(..., like=model) reads the features that it needs." if by_name else "")
             )
         if names is not None and fitted is not None and not np.array_equal(names, fitted):
             i = int(np.argmax(names != fitted))
             raise ValueError(
-                f"X has different features than in the fit of {who}: feature {i} is {str(names[i])!r} but "
-                f"was {fitted[i]!r}; pass the same features in the same order, such as load_bags(..., "
-                "like=model) or Bags.from_frame(..., features=list(model.feature_names_in_))."
+                f"X has different features than in the fit of {model_name}: feature {i} is "
+                f"{str(names[i])!r} but was {fitted[i]!r}; pass the same features in the same order, such as "
+                "load_bags(..., like=model) or Bags.from_frame(..., features=list(model.feature_names_in_))."
             )
 
     def _training(self, bags: Bags, y: np.ndarray, sample_weight: ArrayLike | None = None) -> Training:
@@ -228,12 +228,12 @@ class BagEstimator(BaseEstimator):
         All predictions use this method. `f` returns one row per bag or one row per instance. If `labels` is
         set, it is called with the bags and returns their labels, and `f` is called with bags and labels.
         """
-        bags = self._read(X, whole=not lie_large(X))
-        known = None if labels is None else labels(bags)
-        if not lie_large(bags):
-            return self._compute(bags, f, known)
+        bags = self._read(X, whole=not needs_blocks(X))
+        bag_labels = None if labels is None else labels(bags)
+        if not needs_blocks(bags):
+            return self._compute(bags, f, bag_labels)
         return bags.blocks().joined(
-            self._of_block, f, PerBag(bags.ids), None if known is None else PerBag(known)
+            self._of_block, f, PerBag(bags.ids), None if bag_labels is None else PerBag(bag_labels)
         )
 
     def _of_block(
@@ -287,7 +287,7 @@ class BagRegressor(RegressorMixin, BagEstimator):
     def _read_training(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Training:
         """Validate the arguments of `fit`; targets become float64, bags of weight zero are dropped."""
         bags = self._read(X, reset=True)
-        return self._training(bags, read_numbers(self, y, X, bags), sample_weight).that_count()
+        return self._training(bags, read_targets(self, y, X, bags), sample_weight).that_count()
 
     def _bag_values(self, bags: Bags) -> np.ndarray:
         """Return the predicted value of every bag: shape (n_bags,)."""
@@ -308,7 +308,7 @@ class BagRegressor(RegressorMixin, BagEstimator):
         return self._by_blocks(X, self._bag_values)
 
 
-def warn_of_rows(name: str, X: BagsLike, bags: Bags) -> None:
+def warn_about_rows(name: str, X: BagsLike, bags: Bags) -> None:
     """Warn that the rows of a matrix are read as bags, although the training bags had several instances."""
     n_rows = len(bags)
     if n_rows > 1 and not describes_bags(X):
@@ -319,7 +319,7 @@ def warn_of_rows(name: str, X: BagsLike, bags: Bags) -> None:
         )
 
 
-def lie_large(X: BagsLike) -> bool:
+def needs_blocks(X: BagsLike) -> bool:
     """Return whether bags are so large that they are read block by block, in memory or from files."""
     if isinstance(X, ScannedBags):
         return not X.fits

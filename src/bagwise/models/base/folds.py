@@ -67,23 +67,21 @@ def bag_folds(
         splits = list(check_cv(cv, y, classifier=True).split(training.bags, y, **named))
     else:
         splits = _among_kept(cv, kept)
-    for number, (train, test) in enumerate(splits):
+    for fold, (train, test) in enumerate(splits):
         for label, kind in enumerate(kinds):
             if not (y[train] == label).any():
                 raise ValueError(
-                    f"fold {number} of cv has no {kind} bag of non-zero weight for training; every fold "
+                    f"fold {fold} of cv has no {kind} bag of non-zero weight for training; every fold "
                     f"needs {'both' if len(kinds) == 2 else 'all'} classes."
                 )
         if not len(test):
-            raise ValueError(
-                f"fold {number} of cv holds out no bag of non-zero weight; expected at least one."
-            )
+            raise ValueError(f"fold {fold} of cv holds out no bag of non-zero weight; expected at least one.")
         if of_bag is None:
             continue
-        torn = np.intersect1d(of_bag[train], of_bag[test])
-        if len(torn):
+        shared = np.intersect1d(of_bag[train], of_bag[test])
+        if len(shared):
             raise ValueError(
-                f"fold {number} of cv has bags of the group {as_python(torn[0])!r} on both sides; with "
+                f"fold {fold} of cv has bags of the group {as_python(shared[0])!r} on both sides; with "
                 "groups, set cv to an integer or to a splitter such as sklearn.model_selection.GroupKFold."
             )
     return splits
@@ -149,20 +147,20 @@ def held_out_for_stopping(
         Seed of the choice.
     """
     counted = _kept(sample_weight, len(y))
-    labels, place = np.zeros(len(counted), dtype=np.int8), np.cumsum(counted) - 1
+    labels, position = np.zeros(len(counted), dtype=np.int8), np.cumsum(counted) - 1
     labels[counted] = y
     of_bag = None if groups is None else group_of_each(groups, len(counted))[counted]
     if _rarest(y, of_bag) < 2:
-        what = "bag" if groups is None else "group"
+        unit = "bag" if groups is None else "group"
         raise ValueError(
-            f"early_stopping=True holds out bags of each class, but one class has a single {what}; use "
+            f"early_stopping=True holds out bags of each class, but one class has a single {unit}; use "
             "early_stopping=False."
         )
     _, held_out = cut_in_two(
         labels, 1.0 - fraction, groups=groups, counted=counted, random_state=random_state
     )
     chosen = np.zeros(len(y), dtype=bool)
-    chosen[place[held_out]] = True
+    chosen[position[held_out]] = True
     return chosen
 
 
@@ -187,15 +185,15 @@ def _kept(sample_weight: Any, n_kept: int) -> np.ndarray:
 
 def _among_kept(splits: Iterable[Any], kept: np.ndarray) -> list[Split]:
     """Convert splits of all bags into splits of the kept bags."""
-    numbers, place = np.arange(len(kept)), np.cumsum(kept) - 1
-    found = []
-    for number, split in enumerate(splits):
+    indices, position = np.arange(len(kept)), np.cumsum(kept) - 1
+    kept_splits = []
+    for fold, split in enumerate(splits):
         try:
-            train, test = (numbers[np.asarray(part, dtype=None if len(part) else int)] for part in split)
+            train, test = (indices[np.asarray(part, dtype=None if len(part) else int)] for part in split)
         except (IndexError, TypeError, ValueError) as error:
             raise ValueError(
-                f"fold {number} of cv must be two arrays, one of training bags and one of held-out bags: "
+                f"fold {fold} of cv must be two arrays, one of training bags and one of held-out bags: "
                 f"indices from 0 to {len(kept) - 1}, or masks of the {len(kept)} bags."
             ) from error
-        found.append((place[train[kept[train]]], place[test[kept[test]]]))
-    return found
+        kept_splits.append((position[train[kept[train]]], position[test[kept[test]]]))
+    return kept_splits

@@ -84,8 +84,8 @@ class HeldOut:
     @property
     def probability(self) -> np.ndarray | None:
         """The probability of the second class; None if there is none, or if there are more classes."""
-        found = self.outputs.get("predict_proba")
-        return None if found is None or len(self.classes) != 2 else found[:, 1]
+        proba = self.outputs.get("predict_proba")
+        return None if proba is None or len(self.classes) != 2 else proba[:, 1]
 
     @property
     def score(self) -> np.ndarray | None:
@@ -93,8 +93,8 @@ class HeldOut:
 
         Scores of different folds come from different models and cannot be compared.
         """
-        found = self.outputs.get("decision_function")
-        return self.probability if found is None or len(self.classes) != 2 else found
+        scores = self.outputs.get("decision_function")
+        return self.probability if scores is None or len(self.classes) != 2 else scores
 
 
 def cross_predict(
@@ -173,19 +173,21 @@ def cross_predict(
     fit = fit_in_groups if fit is None else fit
     models = []
 
-    def run(train: np.ndarray, test: np.ndarray, groups: np.ndarray | None, place: CheckpointLocation) -> Any:
+    def run(
+        train: np.ndarray, test: np.ndarray, groups: np.ndarray | None, location: CheckpointLocation
+    ) -> Any:
         """Fit and predict one split; return its outputs and seconds in the form stored in checkpoints."""
-        given = {"groups": groups, "sample_weight": sample_weight}
-        told: dict[str, Any] = {name: of[train] for name, of in given.items() if of is not None}
-        if place.is_stored:
-            told["checkpoint"] = place
+        per_bag = {"groups": groups, "sample_weight": sample_weight}
+        arguments: dict[str, Any] = {name: of[train] for name, of in per_bag.items() if of is not None}
+        if location.is_stored:
+            arguments["checkpoint"] = location
         start = _clocks()
-        fitted = fit(clone(model), bags[train], y[train], **told)
+        fitted = fit(clone(model), bags[train], y[train], **arguments)
         after_fit = _clocks()
-        found = _predicted(fitted, bags[test], outputs, classes) if outputs else []
+        predictions = _predicted(fitted, bags[test], outputs, classes) if outputs else []
         if keep_models:
             models.append(fitted)
-        return found, np.concatenate([after_fit - start, _clocks() - after_fit])[[0, 2, 1, 3]]
+        return predictions, np.concatenate([after_fit - start, _clocks() - after_fit])[[0, 2, 1, 3]]
 
     if warm_up is not None:
         begin("warming up")
@@ -198,23 +200,23 @@ def cross_predict(
                 raise_if_stopped()
         models.clear()
     parts = []
-    for number, (train, test) in enumerate(splits):
-        begin(f"fold {number + 1} of {len(splits)}")
-        name = f"held-out bags of fold {number + 1}"
+    for i, (train, test) in enumerate(splits):
+        begin(f"fold {i + 1} of {len(splits)}")
+        name = f"held-out bags of fold {i + 1}"
         parts.append(checkpoint.cell(name, run, train, test, groups, checkpoint.within(name)))
         raise_if_stopped()
     tests = [test for _, test in splits]
     fold = np.full(len(codes), -1)
-    for number, test in enumerate(tests):
-        fold[test] = number
+    for i, test in enumerate(tests):
+        fold[test] = i
     return HeldOut(
         codes,
         classes,
         fold,
         {
-            output: _by_bag(len(codes), tests, found, is_label=output == "predict")
-            for output, *found in zip(outputs, *(found for found, _ in parts), strict=True)
-            if found[0] is not None
+            output: _by_bag(len(codes), tests, values, is_label=output == "predict")
+            for output, *values in zip(outputs, *(predictions for predictions, _ in parts), strict=True)
+            if values[0] is not None
         },
         np.array([seconds for _, seconds in parts]),
         tuple(models),
@@ -227,17 +229,17 @@ def _clocks() -> np.ndarray:
 
 def _predicted(fitted: Any, bags: Any, outputs: Sequence[Output], classes: np.ndarray) -> list[Any]:
     """Return an array for every output; None for methods that the model does not have."""
-    found: list[Any] = []
+    predictions: list[Any] = []
     for output in outputs:
         if callable(output):
-            found.append(np.asarray(output(fitted, bags)))
+            predictions.append(np.asarray(output(fitted, bags)))
         elif not hasattr(fitted, output):
-            found.append(None)
+            predictions.append(None)
         elif output == "predict":
-            found.append(np.searchsorted(classes, fitted.predict(bags)))
+            predictions.append(np.searchsorted(classes, fitted.predict(bags)))
         else:
-            found.append(np.asarray(getattr(fitted, output)(bags), dtype=float))
-    return found
+            predictions.append(np.asarray(getattr(fitted, output)(bags), dtype=float))
+    return predictions
 
 
 def _by_bag(n_bags: int, tests: list[np.ndarray], parts: list[np.ndarray], *, is_label: bool) -> np.ndarray:
@@ -260,7 +262,7 @@ def _by_bag(n_bags: int, tests: list[np.ndarray], parts: list[np.ndarray], *, is
 
 
 def fit_in_groups(
-    model: Any, bags: Any, y: np.ndarray, groups: np.ndarray | None = None, **given: Any
+    model: Any, bags: Any, y: np.ndarray, groups: np.ndarray | None = None, **arguments: Any
 ) -> Any:
     """Fit a model so that its internal folds keep groups together.
 
@@ -275,20 +277,20 @@ def fit_in_groups(
         The training data.
     groups : array of shape (n_bags,), optional
         Bags of one group are on the same side of every fold.
-    **given : anything
+    **arguments : anything
         Further arguments of ``fit``.
     """
     if groups is not None:
-        given |= _keeping_together(model, bags, y, groups)
-    return model.fit(bags, y, **given)
+        arguments |= _keeping_together(model, bags, y, groups)
+    return model.fit(bags, y, **arguments)
 
 
 def _keeping_together(model: Any, bags: Any, y: np.ndarray, groups: np.ndarray) -> dict[str, Any]:
     """Return the group arguments of `fit`; if ``cv`` is an integer, set it to folds that respect groups."""
     if hasattr(model, "steps"):
         name, last = model.steps[-1]
-        told = _keeping_together(last, bags, y, groups)
-        return {f"{name}__{key}": value for key, value in told.items()}
+        arguments = _keeping_together(last, bags, y, groups)
+        return {f"{name}__{key}": value for key, value in arguments.items()}
     if "groups" in inspect.signature(model.fit).parameters:
         return {"groups": groups}
     if not hasattr(model, "cv"):

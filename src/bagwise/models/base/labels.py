@@ -78,16 +78,16 @@ def _one_per_bag(estimator: Any, y: ArrayLike | None, X: BagsLike, bags: Bags) -
     return values
 
 
-def read_numbers(estimator: Any, y: ArrayLike | None, X: BagsLike, bags: Bags) -> np.ndarray:
+def read_targets(estimator: Any, y: ArrayLike | None, X: BagsLike, bags: Bags) -> np.ndarray:
     """Validate the targets of a regressor and return them as float64: finite, one per bag."""
     y = _one_per_bag(estimator, y, X, bags)
     if y.dtype == object:  # Python objects, such as a data frame column; astype would convert text silently
-        strange = [value for value in y if not isinstance(value, Real)]
+        invalid = [value for value in y if not isinstance(value, Real)]
     else:
-        strange = [] if y.dtype.kind in "biuf" else y[:1].tolist()
-    if strange:
+        invalid = [] if y.dtype.kind in "biuf" else y[:1].tolist()
+    if invalid:
         name = type(estimator).__name__
-        raise ValueError(f"y has the value {strange[0]!r}; {name} needs a numeric target for every bag.")
+        raise ValueError(f"y has the value {invalid[0]!r}; {name} needs a numeric target for every bag.")
     return y.astype(np.float64)
 
 
@@ -201,10 +201,12 @@ def bag_weights(bags: Bags, sample_weight: ArrayLike | None = None) -> np.ndarra
     sample_weight = np.asarray(without_mask(sample_weight))
     if sample_weight.shape != (len(bags),):
         if sample_weight.shape == (bags.n_instances,):
-            what = f"{bags.n_instances} values, one per instance"
+            description = f"{bags.n_instances} values, one per instance"
         else:
-            what = f"the shape {sample_weight.shape}"
-        raise ValueError(f"sample_weight has {what}, but there are {len(bags)} bags; weights are per bag.")
+            description = f"the shape {sample_weight.shape}"
+        raise ValueError(
+            f"sample_weight has {description}, but there are {len(bags)} bags; weights are per bag."
+        )
     weight = check_array(
         sample_weight, dtype=np.float64, copy=True, ensure_2d=False, input_name="sample_weight"
     )

@@ -142,9 +142,9 @@ class RankScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _ranks(self, x: np.ndarray, j: int) -> np.ndarray:
         values, cumulative = self.values_[j], self.cumulative_[j]
-        place = np.searchsorted(values, x)
-        is_known = values[np.minimum(place, len(values) - 1)] == x
-        return (0.5 * (cumulative[place] + cumulative[place + is_known]) - self.shift_[j]).astype(x.dtype)
+        index = np.searchsorted(values, x)
+        is_tied = values[np.minimum(index, len(values) - 1)] == x
+        return (0.5 * (cumulative[index] + cumulative[index + is_tied]) - self.shift_[j]).astype(x.dtype)
 
     def _ranks_of_zero(self) -> np.ndarray:
         zero = np.zeros(1)
@@ -245,8 +245,8 @@ def _of_sparse(X: Any, weight: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndar
         order = np.argsort(values)
         weights = np.append(stored, weight.sum() - stored.sum())[order]
         values, weights = _different(values[order], weights)
-        is_there = weights > 0  # the weight of zero can be 0, or negative by rounding
-        yield values[is_there], weights[is_there]
+        has_weight = weights > 0  # the weight of zero can be 0, or negative by rounding
+        yield values[has_weight], weights[has_weight]
 
 
 def _different(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

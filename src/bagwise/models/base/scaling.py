@@ -50,12 +50,12 @@ def fit_scaler(scale: Any, blocks: Blocks) -> Any:
         scaler = StandardScaler(with_mean=False) if scale == "standard" else MaxAbsScaler()
     else:
         scaler = clone(scale)
-    how, weight = {}, np.repeat(blocks.weight, np.diff(blocks.offsets))
+    fit_params, weight = {}, np.repeat(blocks.weight, np.diff(blocks.offsets))
     if not weight.all():
         X, weight = X[weight > 0], weight[weight > 0]
     if (weight != weight[0]).any() and has_fit_parameter(scaler, "sample_weight"):
-        how["sample_weight"] = weight
-    return scaler.fit(X, **how)
+        fit_params["sample_weight"] = weight
+    return scaler.fit(X, **fit_params)
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,6 @@ def in_memory(bags: Bags | ScannedBags) -> Bags:
 def passes(estimator: Any, scan: Any, y: np.ndarray, weight: np.ndarray) -> Iterator[Block]:
     """Yield the blocks of a scan in a random order, ``max_passes`` times, and set ``n_passes_``."""
     rng = check_random_state(estimator.random_state)
-    for number in range(estimator.max_passes):
+    for i in range(estimator.max_passes):
         yield from scan.shuffled_blocks(rng, y, weight)
-        estimator.n_passes_ = number + 1
+        estimator.n_passes_ = i + 1

@@ -274,7 +274,7 @@ class FisherEmbedding(_Aggregate):
             if isinstance(n_axes, Integral):
                 n_axes = min(int(n_axes), *varying.shape)
             self.pca_ = PCA(n_axes, svd_solver="full").fit(varying)
-            _settle_signs(self.pca_.components_)
+            _fix_signs(self.pca_.components_)
         self.mixture_ = GaussianMixture(
             n_different(X, self.n_components),
             covariance_type="diag",
@@ -308,11 +308,11 @@ class FisherEmbedding(_Aggregate):
         axes = np.flatnonzero(self.varies_) if self.pca_ is None else range(n_axes)
         names = []
         for k in range(n_components):
-            names += [f"share{k}", *(f"{what}{k}_{j}" for what in ("mean", "spread") for j in axes)]
+            names += [f"share{k}", *(f"{statistic}{k}_{j}" for statistic in ("mean", "spread") for j in axes)]
         return np.array(names, dtype=object)
 
 
-def _settle_signs(axes: np.ndarray) -> None:
+def _fix_signs(axes: np.ndarray) -> None:
     """Choose the sign of every axis so that the first of its largest absolute entries is positive.
 
     Entries that are equal up to rounding count as ties. With two standardised features, both entries always

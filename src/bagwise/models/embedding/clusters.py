@@ -182,11 +182,11 @@ class ClusterEmbedding(Scaled, BagTransformer):
         self.n_clusters_ = 1 + int(self.clusterer_.predict(instances).max())
         self.idf_ = None
         if self.norm == "tfidf":
-            touched = bags.blocks().total(self._bags_that_touch)
-            self.idf_ = 1.0 + np.log((1.0 + len(bags)) / (1.0 + touched))
+            n_bags_with = bags.blocks().total(self._bags_per_cluster)
+            self.idf_ = 1.0 + np.log((1.0 + len(bags)) / (1.0 + n_bags_with))
         return self
 
-    def _bags_that_touch(self, block: Block) -> np.ndarray:
+    def _bags_per_cluster(self, block: Block) -> np.ndarray:
         return (self._counted(Bags(block.X, block.offsets)) > 0).sum(axis=0)
 
     def transform(self, X: BagsLike) -> np.ndarray:
@@ -212,8 +212,8 @@ class ClusterEmbedding(Scaled, BagTransformer):
         # k-means accepts instances only in the precision of its training instances.
         centers = getattr(self.clusterer_, "cluster_centers_", instances)
         cluster = self.clusterer_.predict(instances.astype(centers.dtype, copy=False))
-        known = (cluster >= 0) & (cluster < self.n_clusters_)
-        cell = (bags.bag_index * self.n_clusters_ + cluster)[known]
+        is_counted = (cluster >= 0) & (cluster < self.n_clusters_)
+        cell = (bags.bag_index * self.n_clusters_ + cluster)[is_counted]
         counted = np.bincount(cell, minlength=len(bags) * self.n_clusters_).reshape(len(bags), -1)
         return counted.astype(np.float64)
 

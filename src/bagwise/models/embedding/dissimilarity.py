@@ -144,4 +144,4 @@ class DissimilarityEmbedding(Scaled, BagTransformer):
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """Return the names "bag0", "bag1", ..., with the indices of the training bags."""
         check_is_fitted(self)
-        return np.array([f"bag{number}" for number in self.prototypes_], dtype=object)
+        return np.array([f"bag{i}" for i in self.prototypes_], dtype=object)

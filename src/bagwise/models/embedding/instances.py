@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
 from bagwise.data.bags import Bags
-from bagwise.models.base.estimators import lie_large
+from bagwise.models.base.estimators import needs_blocks
 from bagwise.models.base.streaming import in_memory
 
 SAMPLE_VALUES = 2**23  # maximum number of values in the training instances
@@ -21,7 +21,7 @@ def draw_instances(estimator: Any, bags: Bags) -> Any:
     The sample uses the estimator's seed. CSR instances are copied, because the arrays in bags are read-only
     and scikit-learn's k-means needs writable arrays.
     """
-    if not lie_large(bags):
+    if not needs_blocks(bags):
         instances = in_memory(bags).instances
     else:
         rng = check_random_state(estimator.random_state)

@@ -18,7 +18,7 @@ from bagwise._core.types import Seed
 from bagwise.data.bags import Bags
 from bagwise.data.blocks import sample_bags
 from bagwise.models.base import BagsLike, BagTransformer, encode_labels, validated_fit
-from bagwise.models.base.estimators import lie_large
+from bagwise.models.base.estimators import needs_blocks
 from bagwise.models.base.streaming import in_memory
 from bagwise.models.embedding.instances import SAMPLE_VALUES
 from bagwise.models.trees.flat import Trees
@@ -157,21 +157,21 @@ class TreeEmbedding(BagTransformer):
         codes = encode_labels(self, y, X, bags, binary=False)
         del self.classes_  # transformers have no classes
         rng = check_random_state(self.random_state)
-        known, numbers, weight = bags, np.arange(len(bags)), np.ones(len(bags))
-        if lie_large(bags):
-            sample, numbers = sample_bags(bags.blocks(codes), SAMPLE_VALUES // bags.n_features, rng)
-            known, weight = Bags(sample.X, sample.offsets), sample.weight
-        known, labels = in_memory(known), codes[numbers]
+        sampled, indices, weight = bags, np.arange(len(bags)), np.ones(len(bags))
+        if needs_blocks(bags):
+            sample, indices = sample_bags(bags.blocks(codes), SAMPLE_VALUES // bags.n_features, rng)
+            sampled, weight = Bags(sample.X, sample.offsets), sample.weight
+        sampled, labels = in_memory(sampled), codes[indices]
         if not self.cross_fit:
-            self.trees_ = self._tree(known, labels, weight, rng)
+            self.trees_ = self._tree(sampled, labels, weight, rng)
             return None
         n_folds = 5 if self.cross_fit is True else int(self.cross_fit)
         folds = StratifiedKFold(n_folds, shuffle=True, random_state=rng)
         unseen_by, trees = np.full(len(bags), -1), []
-        for number, (seen, unseen) in enumerate(folds.split(labels, labels)):
+        for fold, (seen, unseen) in enumerate(folds.split(labels, labels)):
             raise_if_stopped()
-            unseen_by[numbers[unseen]] = number
-            trees.append(self._tree(known[seen], labels[seen], weight[seen], rng))
+            unseen_by[indices[unseen]] = fold
+            trees.append(self._tree(sampled[seen], labels[seen], weight[seen], rng))
         self.trees_ = Trees.join(trees)
         return unseen_by
 
@@ -197,7 +197,7 @@ class TreeEmbedding(BagTransformer):
         """Return the names "node0", "node1", ..., or with `cross_fit` "tree0_node0", ..."""
         check_is_fitted(self)
         roots, names = self.trees_.roots, []
-        for number, size in enumerate(np.diff([*roots, self.trees_.n_nodes])):
-            prefix = f"tree{number}_" if len(roots) > 1 else ""
+        for i, size in enumerate(np.diff([*roots, self.trees_.n_nodes])):
+            prefix = f"tree{i}_" if len(roots) > 1 else ""
             names += [f"{prefix}node{k}" for k in range(size)]
         return np.array(names, dtype=object)

@@ -48,13 +48,13 @@ class LabelMatrixClassifier(BagClassifier):
         """Validate the arguments of `fit`; the labels become int8 of shape (n_bags, n_labels)."""
         bags = self._read(X, reset=True)
         self.multilabel_ = _is_matrix(y)
-        one = None
+        single_label = None
         if self._takes_one_label and not self.multilabel_ and np.asarray(y).shape[:1] == (len(bags),):
-            one = read_one_label(y)
-        self._shows_one, self._shows_none = one is not None, False
-        if one is not None:
+            single_label = read_one_label(y)
+        self._shows_one, self._shows_none = single_label is not None, False
+        if single_label is not None:
             column_or_1d(y, warn=True)  # warns about a matrix with one column, like other estimators
-            self.classes_, labels = one
+            self.classes_, labels = single_label
             self._shows_none = bool((labels.sum(axis=1) == 0).any())
         elif self.multilabel_:
             labels = _indicator(y, bags)
@@ -129,15 +129,15 @@ def read_one_label(y: Any) -> tuple[np.ndarray, np.ndarray] | None:
     contains fewer than three classes and no missing labels, continuous values, or no labels.
     """
     values, missing = _column(y)
-    known = values[~missing]
-    if len(known) == 0 or (not missing.any() and len(known) < 3):
+    present = values[~missing]
+    if len(present) == 0 or (not missing.any() and len(present) < 3):
         return None
-    if known.dtype == object:
-        known = np.asarray(known.tolist())
-    is_finite = known.dtype.kind != "f" or bool(np.isfinite(known).all())
-    if not is_finite or type_of_target(known).startswith(("continuous", "unknown")):
+    if present.dtype == object:
+        present = np.asarray(present.tolist())
+    is_finite = present.dtype.kind != "f" or bool(np.isfinite(present).all())
+    if not is_finite or type_of_target(present).startswith(("continuous", "unknown")):
         return None
-    classes = np.unique(known)
+    classes = np.unique(present)
     if not missing.any() and len(classes) < 3:
         return None
     return classes, _indicators(values, missing, classes)

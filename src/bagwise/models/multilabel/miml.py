@@ -129,8 +129,8 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
     >>> model = MIMLLogisticRegression(random_state=0).fit(X, y)
     >>> model.predict_proba(X).shape, model.predict_proba_instances(X).shape
     ((80, 2), (320, 2))
-    >>> found = model.predict_instances(X) @ [1, 2]
-    >>> bool(np.mean(found == z.ravel()) > 0.95)
+    >>> predicted = model.predict_instances(X) @ [1, 2]
+    >>> bool(np.mean(predicted == z.ravel()) > 0.95)
     True
     """
 
@@ -221,11 +221,11 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
         self
         """
         training = self._read_label_matrix(X, y, sample_weight)
-        with opened(checkpoint, lambda: identity_of(self)) as place:
-            self._fit(training, place)
+        with opened(checkpoint, lambda: identity_of(self)) as location:
+            self._fit(training, location)
         return self
 
-    def _fit(self, training: Training, place: CheckpointLocation) -> None:
+    def _fit(self, training: Training, location: CheckpointLocation) -> None:
         bags, labels, weight = training
         refuse_impossible(labels, bags, background=self._with_background)
         blocks = bags.blocks(labels, weight)
@@ -238,12 +238,12 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
         control = Control(
             self.tol,
             self.max_iter,
-            lambda number, value: reporter.iteration(number, value * problem.total),
-            checkpoint=place,
+            lambda iteration, value: reporter.iteration(iteration, value * problem.total),
+            checkpoint=location,
         )
         results: list[SolverResult] = []
         with blas_threads_for(bags.n_instances * bags.n_features):
-            for start in self._starts(training, place.seed(self.random_state)):
+            for start in self._starts(training, location.seed(self.random_state)):
                 result = minimize_smooth(problem.value_and_gradient, start.ravel(), control)
                 results.append(as_totals(result, problem.total))
                 reporter.start(len(results) - 1, self.n_init, results[-1])
@@ -298,7 +298,7 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
         if self._shows_one:
             return _against_others(self._bag_log_classes(bags))
         log_proba = [Or().log_proba(column, bags.offsets) for column in self._log_odds(bags).T]
-        return np.column_stack([found[:, 1] - found[:, 0] for found in log_proba])
+        return np.column_stack([log_p[:, 1] - log_p[:, 0] for log_p in log_proba])
 
     def decision_function(self, X: BagsLike) -> np.ndarray:
         """Return the log-odds of every label for every bag: shape (n_bags, n_labels)."""
@@ -479,11 +479,11 @@ def log_one_label(log_p: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 def refuse_impossible(labels: np.ndarray, bags: Bags, *, background: bool) -> None:
     """Raise an error for bags whose labels are impossible or too many."""
     count = labels.sum(axis=1, dtype=np.int64)
-    for bad, why in (
+    for is_impossible, reason in (
         (count > bags.sizes, "each instance has one label, so a bag cannot have more labels than instances"),
         (count > _MOST_LABELS, f"more than {_MOST_LABELS} labels per bag are too expensive; split the bag"),
         ((count == 0) & (not background), "with background=False every bag must have a label"),
     ):
-        if bad.any():
-            i = int(np.argmax(bad))
-            raise ValueError(f"bag {i} has {count[i]} labels and {bags.sizes[i]} instances; {why}.")
+        if is_impossible.any():
+            i = int(np.argmax(is_impossible))
+            raise ValueError(f"bag {i} has {count[i]} labels and {bags.sizes[i]} instances; {reason}.")

@@ -109,8 +109,8 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
             return clone(self.estimator).fit(bags, column.astype(int), **weights)
 
         for label in np.flatnonzero((labels == labels[0]).all(axis=0)):
-            who = "every" if labels[0, label] else "no"
-            warn_user(f"{who} training bag has label {label}; its model is a constant prediction.")
+            quantifier = "every" if labels[0, label] else "no"
+            warn_user(f"{quantifier} training bag has label {label}; its model is a constant prediction.")
         with interruptible(at_once=True):
             self.estimators_ = Parallel(n_jobs=self.n_jobs)(delayed(fit_label)(column) for column in labels.T)
         return self

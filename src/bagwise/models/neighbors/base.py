@@ -49,11 +49,11 @@ def nearest_first(distances: np.ndarray, labels: np.ndarray) -> np.ndarray:
     order = np.argsort(distances, axis=1, kind="stable")
     rising = np.take_along_axis(distances, order, axis=1)
     is_further = rising[:, 1:] > rising[:, :-1] * (1.0 + EQUAL)
-    place = np.concatenate([np.zeros((len(order), 1), np.int64), np.cumsum(is_further, axis=1)], axis=1)
+    rank = np.concatenate([np.zeros((len(order), 1), np.int64), np.cumsum(is_further, axis=1)], axis=1)
     by_class = np.empty(len(labels), dtype=np.int64)
     by_class[np.argsort(-labels, kind="stable")] = np.arange(len(labels))
     within = by_class[order]
-    return np.take_along_axis(order, np.argsort(place * order.shape[1] + within, axis=1), axis=1)
+    return np.take_along_axis(order, np.argsort(rank * order.shape[1] + within, axis=1), axis=1)
 
 
 def _compares_instances(model: Any) -> bool:
@@ -145,11 +145,11 @@ class NeighborsClassifier(Scaled, BagClassifier):
             nearest to any instance of the training bag. `training_instances`: index, within the training
             bag, of the other instance of this pair.
         """
-        found = self._by_blocks(X, self._nearest_pairs)
-        bags, instances, training_instances = (found[:, :, k].astype(np.int64) for k in range(3))
+        pairs = self._by_blocks(X, self._nearest_pairs)
+        bags, instances, training_instances = (pairs[:, :, k].astype(np.int64) for k in range(3))
         return Bunch(
             bags=bags,
-            distances=found[:, :, 3],
+            distances=pairs[:, :, 3],
             instances=instances,
             training_instances=training_instances,
         )
@@ -158,12 +158,12 @@ class NeighborsClassifier(Scaled, BagClassifier):
         distances, scaled, training = self._distances(bags), self._scaled(bags), self.bags_
         assert training is not None  # precomputed distances have no instances
         nearest = nearest_first(distances, self.labels_)[:, : self._n_nearest]
-        found = np.empty((*nearest.shape, 4))
-        for number, row in enumerate(nearest):
-            for place, other in enumerate(row):
-                pair = _nearest_pair(scaled[number], training[int(other)])
-                found[number, place] = (other, *pair, distances[number, other])
-        return found
+        pairs = np.empty((*nearest.shape, 4))
+        for i, row in enumerate(nearest):
+            for j, other in enumerate(row):
+                pair = _nearest_pair(scaled[i], training[int(other)])
+                pairs[i, j] = (other, *pair, distances[i, other])
+        return pairs
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -115,8 +115,8 @@ class BayesianKNNClassifier(NeighborsClassifier):
         nearest = nearest_first(self._distances(bags), self.labels_)
         votes = self._votes(nearest[:, : self.n_neighbors])
         proba = votes / votes.sum(axis=1, keepdims=True)
-        for counts, known in zip(self.counts_, self.probabilities_, strict=True):
-            proba[(votes == counts).all(axis=1)] = known
+        for counts, probabilities in zip(self.counts_, self.probabilities_, strict=True):
+            proba[(votes == counts).all(axis=1)] = probabilities
         return proba
 
     def predict_proba(self, X: BagsLike) -> np.ndarray:

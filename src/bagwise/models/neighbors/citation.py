@@ -135,8 +135,8 @@ class CitationKNNClassifier(NeighborsClassifier, ScoreClassifier):
         self
         """
         distances = self._fit_distances(X, y)
-        place = min(self.n_citers, len(distances)) - 1  # too large: infinite radius, all bags cite
-        self.radii_ = np.partition(distances, place, axis=1)[:, place] * (1.0 + EQUAL)
+        position = min(self.n_citers, len(distances)) - 1  # too large: infinite radius, all bags cite
+        self.radii_ = np.partition(distances, position, axis=1)[:, position] * (1.0 + EQUAL)
         return self
 
     def _bag_scores(self, bags: Bags) -> np.ndarray:

@@ -79,12 +79,12 @@ class BoostedScores:
             share *= 0.5
         return 0.0
 
-    def to_the_best_constant(self) -> float:
+    def fit_constant(self) -> float:
         """Set all scores to the constant with the lowest loss, by Newton's method, and return it."""
-        everyone, constant = np.zeros(len(self.bag), dtype=np.int64), 0.0
+        group, constant = np.zeros(len(self.bag), dtype=np.int64), 0.0
         for _ in range(_START_STEPS):
-            step = self.newton_step(*self.derivatives(), everyone, 1)
-            share = self.move(step, everyone)
+            step = self.newton_step(*self.derivatives(), group, 1)
+            share = self.move(step, group)
             constant += share * float(step[0])
             if share == 0.0:
                 break
@@ -110,7 +110,7 @@ def boost(
     learning_rate: float,
     patience: int,
     rng: np.random.RandomState,
-    **how: Any,
+    **tree_params: Any,
 ) -> SolverResult:
     """Grow up to ``control.max_iter`` trees and return a result whose `x` is a `Boosted`.
 
@@ -125,22 +125,22 @@ def boost(
         Iteration limit, progress report and stop flag.
     learning_rate, patience, rng
         As in `MIGradientBoostingClassifier`.
-    **how
+    **tree_params
         Parameters of `DecisionTreeRegressor`.
     """
     features = OrderedFeatures(X)
-    found = Boosted(scores.to_the_best_constant())
+    boosted = Boosted(scores.fit_constant())
     history, status, best = [scores.value], Status.CONVERGED, 0
     if held_out is not None:
         watched, held_X = held_out
-        watched.F += found.constant
-        found.held_out_history.append(watched.value_of(watched.F))
-    for number in range(1, control.max_iter + 1):
+        watched.F += boosted.constant
+        boosted.held_out_history.append(watched.value_of(watched.F))
+    for iteration in range(1, control.max_iter + 1):
         if control.is_stopped:
             status = Status.INTERRUPTED
             break
         gradient, factor = scores.derivatives()
-        tree = DecisionTreeRegressor(**how, random_state=rng.randint(2**31 - 1))
+        tree = DecisionTreeRegressor(**tree_params, random_state=rng.randint(2**31 - 1))
         # Scale the target to 1, because scikit-learn stops at an absolute impurity. Round it, so that sums
         # are exact: equal splits then tie, and a weight of two is equivalent to repeating the bag.
         target = gradient / (np.abs(gradient).max() or 1.0)
@@ -152,17 +152,17 @@ def boost(
         if share == 0.0:  # no step lowers the loss any further
             break
         arrays.value[leaves] = share * step
-        found.trees.append(arrays)
-        found.importances.append(split_shares(arrays, node, target, scores.each, X.shape[1]))
+        boosted.trees.append(arrays)
+        boosted.importances.append(split_shares(arrays, node, target, scores.each, X.shape[1]))
         history.append(scores.value)
-        control.report(number, scores.value)
+        control.report(iteration, scores.value)
         if held_out is not None:
             watched.F += arrays.sums(held_X)
-            found.held_out_history.append(watched.value_of(watched.F))
-            best = int(np.argmin(found.held_out_history))
-            if number - best >= patience:
+            boosted.held_out_history.append(watched.value_of(watched.F))
+            best = int(np.argmin(boosted.held_out_history))
+            if iteration - best >= patience:
                 break
     if held_out is not None:
-        found = replace(found, trees=found.trees[:best], importances=found.importances[:best])
+        boosted = replace(boosted, trees=boosted.trees[:best], importances=boosted.importances[:best])
         history = history[: best + 1]
-    return SolverResult(found, history[-1], status, len(history) - 1, tuple(history))
+    return SolverResult(boosted, history[-1], status, len(history) - 1, tuple(history))

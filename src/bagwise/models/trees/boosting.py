@@ -222,8 +222,8 @@ class MIGradientBoostingClassifier(Recorded, WaistClassifier):
             share = self.validation_fraction
             chosen = held_out_for_stopping(training.y, share, sample_weight, groups, rng)
             learning, held_out = (
-                Training(training.bags[some], training.y[some], training.weight[some])
-                for some in (~chosen, chosen)
+                Training(training.bags[mask], training.y[mask], training.weight[mask])
+                for mask in (~chosen, chosen)
             )
         reporter = Reporter(type(self).__name__, self.verbose)
         result = boost(
@@ -238,15 +238,15 @@ class MIGradientBoostingClassifier(Recorded, WaistClassifier):
         )
         reporter.start(0, 1, result)
         record_result(self, [result])
-        found = result.x
-        trees = Trees.join(found.trees)
+        boosted = result.x
+        trees = Trees.join(boosted.trees)
         self.rule_ = loss.rule
-        self.constant_ = loss.slope * found.constant
+        self.constant_ = loss.slope * boosted.constant
         self.trees_ = replace(trees, value=loss.slope * trees.value)
-        self.n_estimators_ = len(found.trees)
-        self.feature_importances_ = _shares(found.importances, self.n_features_in_)
+        self.n_estimators_ = len(boosted.trees)
+        self.feature_importances_ = _shares(boosted.importances, self.n_features_in_)
         total = 1.0 if held_out is None else float(held_out.weight.sum())
-        self.validation_history_ = np.asarray(found.held_out_history) / total
+        self.validation_history_ = np.asarray(boosted.held_out_history) / total
         return self
 
     def _make_loss(self, training: Training) -> BagLoss:

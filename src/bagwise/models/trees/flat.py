@@ -44,8 +44,8 @@ class Trees:
     def join(cls, trees: Sequence[Trees]) -> Trees:
         """Concatenate trees; the sequence may be empty."""
         if not trees:
-            numbers, places = np.empty(0), np.empty(0, dtype=np.int64)
-            return cls(places, numbers, places, places, numbers, places)
+            no_values, no_indices = np.empty(0), np.empty(0, dtype=np.int64)
+            return cls(no_indices, no_values, no_indices, no_indices, no_values, no_indices)
         starts = np.append(0, np.cumsum([len(tree.feature) for tree in trees]))[:-1]
         moved = [
             replace(tree, left=tree.left + start, right=tree.right + start, roots=tree.roots + start)
@@ -81,14 +81,14 @@ class Trees:
     def _arrays(self, n_features: int) -> tuple[np.ndarray, ...]:
         """Validate the arrays and return those that define the paths through the trees."""
         arrays = self.feature, self.left, self.right, self.threshold, self.value
-        n, number = self.n_nodes, np.arange(self.n_nodes)
+        n, index = self.n_nodes, np.arange(self.n_nodes)
         inner = self.feature >= 0
         ends = [child[inner] for child in (self.left, self.right)]
         if (
             any(array.shape != (n,) for array in arrays)
             or any(array.dtype != np.int64 for array in (self.feature, self.left, self.right, self.roots))
             or (self.feature >= n_features).any()
-            or any((end <= number[inner]).any() or (end >= n).any() for end in ends)
+            or any((end <= index[inner]).any() or (end >= n).any() for end in ends)
             or (self.roots < 0).any()
             or (self.roots >= n).any()
         ):

@@ -31,23 +31,23 @@ class OrderedFeatures:
         self.levels: list[np.ndarray] = []
         self._zero: list[int] = []
         if sp.issparse(X):
-            places = X.tocsc(copy=True).astype(np.float64)
+            ranks = X.tocsc(copy=True).astype(np.float64)
             for k in range(X.shape[1]):
-                column = slice(places.indptr[k], places.indptr[k + 1])
-                levels = np.union1d(places.data[column], 0.0)
+                column = slice(ranks.indptr[k], ranks.indptr[k + 1])
+                levels = np.union1d(ranks.data[column], 0.0)
                 self._keep(levels, int(np.searchsorted(levels, 0.0)))
-                places.data[column] = np.searchsorted(levels, places.data[column]) - self._zero[-1]
-            places = places.astype(np.float32)
+                ranks.data[column] = np.searchsorted(levels, ranks.data[column]) - self._zero[-1]
+            ranks = ranks.astype(np.float32)
             # Trees are grown on columns and applied to rows; scikit-learn requires 32-bit indices.
             for name in ("indices", "indptr"):
-                setattr(places, name, getattr(places, name).astype(np.int32))
-            self._to_grow, self._to_send = places, places.tocsr()
+                setattr(ranks, name, getattr(ranks, name).astype(np.int32))
+            self._to_grow, self._to_send = ranks, ranks.tocsr()
             return
-        places = np.empty(X.shape, dtype=np.float32)
+        ranks = np.empty(X.shape, dtype=np.float32)
         for k in range(X.shape[1]):
-            levels, places[:, k] = np.unique(X[:, k].astype(np.float64, copy=False), return_inverse=True)
+            levels, ranks[:, k] = np.unique(X[:, k].astype(np.float64, copy=False), return_inverse=True)
             self._keep(levels, 0)
-        self._to_grow = self._to_send = places
+        self._to_grow = self._to_send = ranks
 
     def _keep(self, levels: np.ndarray, zero: int) -> None:
         self.levels.append(levels)
@@ -107,8 +107,8 @@ def split_shares(
     for node in np.flatnonzero(tree.feature >= 0)[::-1]:  # children before their parents
         both = np.array([tree.left[node], tree.right[node]])
         weights[node], sums[node] = weights[both].sum(), sums[both].sum()
-        apart = np.diff(sums[both] / weights[both])[0]
-        lowered[tree.feature[node]] += weights[both[0]] * (weights[both[1]] / weights[node]) * apart**2
+        difference = np.diff(sums[both] / weights[both])[0]
+        lowered[tree.feature[node]] += weights[both[0]] * (weights[both[1]] / weights[node]) * difference**2
     total = lowered.sum()
     return lowered / total if total > 0.0 else lowered
 

@@ -99,9 +99,11 @@ def instance_predictions(model: Any, bags: Any) -> tuple[str, np.ndarray]:
     )
 
 
-def bag_predictions(model: Any, bags: Any, *, rather: str = "probability") -> tuple[str, np.ndarray] | None:
-    """Return the bag probabilities or scores (`rather`: the preferred kind) and their kind, or None."""
-    for kind in sorted(_METHODS, key=lambda kind: kind != rather):
+def bag_predictions(
+    model: Any, bags: Any, *, preferred: str = "probability"
+) -> tuple[str, np.ndarray] | None:
+    """Return the bag probabilities or scores (if possible the `preferred` kind) and their kind, or None."""
+    for kind in sorted(_METHODS, key=lambda kind: kind != preferred):
         if hasattr(model, _METHODS[kind]):
             return kind, _of_positive(getattr(model, _METHODS[kind])(bags), model)
     return None
@@ -144,8 +146,8 @@ def _of_positive(values: Any, model: Any) -> np.ndarray:
 
 
 def _together(kind: type, models: list[Any], *more: Any) -> Any:
-    speakers = [instance_model(model) for model in models]
-    return None if any(inside is None for inside in speakers) else kind(speakers, *more)
+    wrapped = [instance_model(model) for model in models]
+    return None if any(inside is None for inside in wrapped) else kind(wrapped, *more)
 
 
 def _all_have(method: str) -> Callable[[_Method], _Method]:

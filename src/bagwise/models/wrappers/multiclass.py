@@ -122,10 +122,10 @@ class OneVsOneBagClassifier(ScoreClassifier):
             members = np.flatnonzero((codes == low) | (codes == high))
             weights = {} if sample_weight is None else {"sample_weight": weight[members]}
             estimator = clone(self.estimator)
-            given = getattr(estimator, "class_weight", None)
-            if isinstance(given, dict):  # the keys are labels; in a pair the labels are 0 and 1
+            class_weight = getattr(estimator, "class_weight", None)
+            if isinstance(class_weight, dict):  # the keys are labels; in a pair the labels are 0 and 1
                 pair = enumerate(self.classes_[[low, high]].tolist())
-                estimator.set_params(class_weight={i: given.get(label, 1.0) for i, label in pair})
+                estimator.set_params(class_weight={i: class_weight.get(label, 1.0) for i, label in pair})
             return estimator.fit(bags[members], (codes[members] == high).astype(int), **weights)
 
         pairs = list(combinations(range(len(self.classes_)), 2))
@@ -257,13 +257,13 @@ class ByIndex(ClassifierMixin, BaseEstimator):
     def _look_up(self, X: Any, *, reset: bool = False) -> Bags:
         if not reset:
             check_is_fitted(self)
-        numbers = validate_data(self, X, reset=reset, dtype=np.int64)
-        if numbers.shape[1] != 1:
+        indices = validate_data(self, X, reset=reset, dtype=np.int64)
+        if indices.shape[1] != 1:
             raise ValueError(
                 f"ByIndex expects one column of bag indices, such as adapter.index; X has "
-                f"{numbers.shape[1]} columns."
+                f"{indices.shape[1]} columns."
             )
-        return self.bags[numbers[:, 0]]
+        return self.bags[indices[:, 0]]
 
     @validated_fit
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:

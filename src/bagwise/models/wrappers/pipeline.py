@@ -114,12 +114,12 @@ class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[c
         return clone(self.transformer).fit(bags.instances, labels)
 
     def _fit_blocks(self, bags: Bags, y: np.ndarray | None) -> Any:
-        inside = clone(self.transformer)
-        given = np.zeros(len(bags)) if y is None else y
-        for block in passes(self, bags, given, np.ones(len(bags))):
+        transformer = clone(self.transformer)
+        targets = np.zeros(len(bags)) if y is None else y
+        for block in passes(self, bags, targets, np.ones(len(bags))):
             labels = None if y is None else np.repeat(block.y, np.diff(block.offsets), axis=0)
-            inside.partial_fit(block.X, labels)
-        return inside
+            transformer.partial_fit(block.X, labels)
+        return transformer
 
     def transform(self, X: BagsLike) -> Any:
         """Transform every instance.
@@ -139,7 +139,7 @@ class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[c
             names = self.get_feature_names_out(bags.feature_names)
         if isinstance(bags, ScannedBags):
             return bags.transformed(self._transform, names)
-        transformed = self._by_blocks(bags, lambda some: self._transform(some.instances))
+        transformed = self._by_blocks(bags, lambda part: self._transform(part.instances))
         return bags.with_instances(transformed, feature_names=names) if describes_bags(X) else transformed
 
     def _transform(self, instances: Any) -> Any:
