@@ -13,7 +13,7 @@ from bagwise._display.parts import Table
 from bagwise.cli import main
 from bagwise.cli.screen import RichScreen, Screen, make_screen
 from bagwise.evaluation.comparison.portfolio import REPRESENTATIVES
-from bagwise.evaluation.comparison.with_truth import Score
+from bagwise.evaluation.comparison.with_truth import ModelScores
 
 CONTROL = {chr(i) for i in range(32)} - {"\n"}
 
@@ -204,7 +204,7 @@ def test_the_demo_says_what_it_is_doing_where_no_bar_can(monkeypatch, capsys, tm
     def scored(model, *args):
         threads.extend(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
         seen[model.name] = capsys.readouterr().out
-        return Score(model, 0.9, 0.9, None, 1.0, ())
+        return ModelScores(model, 0.9, 0.9, None, 1.0, ())
 
     monkeypatch.setattr("bagwise.evaluation.comparison.with_truth.cross_validate", scored)
     for name in ("_draw", "_write_page"):

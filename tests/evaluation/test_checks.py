@@ -24,7 +24,7 @@ def clean(n_bags=40, seed=0):
     return bags, y
 
 
-def look(bags, y=None):
+def inspect(bags, y=None):
     return {finding.topic: finding for finding in inspect_bags(bags, y).findings}
 
 
@@ -36,7 +36,7 @@ def changed(bags, **cells):
 
 
 def test_clean_data_gives_nothing_but_ok():
-    findings = look(*clean())
+    findings = inspect(*clean())
     assert {f.level for f in findings.values()} == {"ok"}
     assert len(findings) == 11
 
@@ -54,7 +54,7 @@ def test_sparse_instances_are_judged_as_dense_ones():
     assert "sparse" in dict(sparse.facts)["values"]
 
 
-def test_missing_values_are_found_with_their_place():
+def test_missing_values_are_reported_with_bag_instance_and_feature():
     bags, y = clean()
     bags = Bags(bags.instances, bags.offsets, ids=[f"b{i}" for i in range(40)], feature_names=list("uvw"))
     start = int(bags.offsets[5])
@@ -62,31 +62,31 @@ def test_missing_values_are_found_with_their_place():
     def spoil(X):
         X[start + 1, 2] = np.nan
 
-    found = look(changed(bags, change=spoil), y)["values"]
-    assert found.level == "warning"
-    assert "1 NaN value, in bag 'b5', instance 1, feature 'w'" in found.text
+    finding = inspect(changed(bags, change=spoil), y)["values"]
+    assert finding.level == "warning"
+    assert "1 NaN value, in bag 'b5', instance 1, feature 'w'" in finding.text
 
 
-def test_infinite_values_are_found_beside_nan():
+def test_infinite_values_and_nan_are_counted_separately():
     def spoil(X):
         X[3, 0], X[4, 1] = np.inf, np.nan
 
-    found = look(changed(clean()[0], change=spoil))["values"]
-    assert found.level == "warning" and "1 NaN and 1 infinite values, the first in bag" in found.text
+    finding = inspect(changed(clean()[0], change=spoil))["values"]
+    assert finding.level == "warning" and "1 NaN and 1 infinite values, the first in bag" in finding.text
 
 
 def test_empty_bags_are_found_with_their_names():
     bags = Bags(np.random.default_rng(0).normal(size=(4, 2)), [0, 2, 2, 4], ids=["a", "b", "c"])
-    found = look(bags, [0, 1, 0])["empty bags"]
-    assert found.level == "warning" and "1 bag without instances: 'b'" in found.text
+    finding = inspect(bags, [0, 1, 0])["empty bags"]
+    assert finding.level == "warning" and "1 bag without instances: 'b'" in finding.text
 
 
 def test_constant_features_are_counted_and_named():
     def spoil(X):
         X[:, 1] = 7
 
-    found = look(changed(clean()[0], change=spoil))["constant features"]
-    assert found.level == "note" and "1 of 3 are constant: 1." in found.text
+    finding = inspect(changed(clean()[0], change=spoil))["constant features"]
+    assert finding.level == "note" and "1 of 3 are constant: 1." in finding.text
 
 
 def test_features_on_very_different_scales_are_named():
@@ -94,8 +94,8 @@ def test_features_on_very_different_scales_are_named():
         X[:, 0] *= 1e-3
         X[:, 2] *= 20
 
-    found = look(changed(clean()[0], change=spoil))["scales"]
-    assert found.level == "note" and "(feature 0)" in found.text and "(feature 2)" in found.text
+    finding = inspect(changed(clean()[0], change=spoil))["scales"]
+    assert finding.level == "note" and "(feature 0)" in finding.text and "(feature 2)" in finding.text
 
 
 def test_the_spread_of_a_feature_is_exact_far_from_zero_and_over_many_blocks():
@@ -105,22 +105,24 @@ def test_the_spread_of_a_feature_is_exact_far_from_zero_and_over_many_blocks():
     np.testing.assert_array_equal(columns.low, 1e9)
 
 
-def test_rows_repeated_inside_a_bag_are_told_from_rows_in_several_bags():
+def test_rows_repeated_within_a_bag_are_counted_separately():
     bags, y = clean()
     inside = int(bags.offsets[3])
-    found = look(changed(bags, change=lambda X: np.copyto(X[inside + 1], X[inside])), y)["repeated rows"]
-    assert found.level == "note"
-    assert "1 of " in found.text and "1 within the same bag (first in bag 3)" in found.text
-    assert "more than one bag" not in found.text
+    finding = inspect(changed(bags, change=lambda X: np.copyto(X[inside + 1], X[inside])), y)["repeated rows"]
+    assert finding.level == "note"
+    assert "1 of " in finding.text and "1 within the same bag (first in bag 3)" in finding.text
+    assert "more than one bag" not in finding.text
 
 
 def test_rows_shared_between_bags_of_different_labels_are_counted():
     bags, y = clean()
     a, b = (int(bags.offsets[i]) for i in (np.argmin(y), np.argmax(y)))
-    found = look(changed(bags, change=lambda X: np.copyto(X[a], X[b])), y)["repeated rows"]
-    assert "1 distinct row occurs in more than one bag, 1 of them in bags with different labels" in found.text
-    assert "within the same bag" not in found.text
-    same = look(changed(bags, change=lambda X: np.copyto(X[a], X[b])), np.zeros(40))["repeated rows"]
+    finding = inspect(changed(bags, change=lambda X: np.copyto(X[a], X[b])), y)["repeated rows"]
+    assert (
+        "1 distinct row occurs in more than one bag, 1 of them in bags with different labels" in finding.text
+    )
+    assert "within the same bag" not in finding.text
+    same = inspect(changed(bags, change=lambda X: np.copyto(X[a], X[b])), np.zeros(40))["repeated rows"]
     assert "0 of them in bags with different labels" in same.text
 
 
@@ -144,36 +146,37 @@ def two_equal_bags(label):
     return Bags.from_list([first, second, *bags[2:]]), np.concatenate([[0, label], y[2:]])
 
 
-def test_a_bag_that_occurs_twice_is_found_whatever_the_order_of_its_rows():
-    found = look(*two_equal_bags(0))["repeated bags"]
+def test_repeated_bag_is_reported_for_any_order_of_its_rows():
+    finding = inspect(*two_equal_bags(0))["repeated bags"]
     assert (
-        found.level == "warning" and "1 bag has the same instances as another bag (bags 0, 1)" in found.text
+        finding.level == "warning"
+        and "1 bag has the same instances as another bag (bags 0, 1)" in finding.text
     )
 
 
 def test_equal_bags_of_different_labels_are_called_a_contradiction():
-    found = look(*two_equal_bags(1))["repeated bags"]
-    assert found.level == "warning" and "no model can predict both correctly" in found.text
+    finding = inspect(*two_equal_bags(1))["repeated bags"]
+    assert finding.level == "warning" and "no model can predict both correctly" in finding.text
 
 
 def test_labels_in_order_of_the_bags_are_found_and_mixed_ones_not():
     bags, y = clean()
-    assert look(bags, np.sort(y))["order"].level == "note"
-    assert look(bags, np.sort(y)[::-1])["order"].level == "note"
-    assert look(bags, np.arange(40) // 10)["order"].level == "note"
-    assert look(bags, y)["order"].level == "ok"
+    assert inspect(bags, np.sort(y))["order"].level == "note"
+    assert inspect(bags, np.sort(y)[::-1])["order"].level == "note"
+    assert inspect(bags, np.arange(40) // 10)["order"].level == "note"
+    assert inspect(bags, y)["order"].level == "ok"
 
 
 def test_a_few_bags_in_order_are_no_finding_because_chance_does_that():
     bags, _ = clean()
-    assert look(bags[:4], [0, 0, 1, 1])["order"].level == "ok"
-    assert look(bags, np.arange(40) == 39)["order"].level == "ok"
+    assert inspect(bags[:4], [0, 0, 1, 1])["order"].level == "ok"
+    assert inspect(bags, np.arange(40) == 39)["order"].level == "ok"
 
 
-def test_a_sorted_column_among_several_labels_is_found():
+def test_sorted_column_among_several_labels_is_reported():
     bags, y = clean()
-    found = look(bags, np.column_stack([y, np.sort(y), 1 - y]) == 1)["order"]
-    assert found.level == "note" and "label column 1." in found.text
+    finding = inspect(bags, np.column_stack([y, np.sort(y), 1 - y]) == 1)["order"]
+    assert finding.level == "note" and "label column 1." in finding.text
 
 
 def sized(sizes):
@@ -183,19 +186,19 @@ def sized(sizes):
 
 def test_a_bag_size_that_gives_the_label_away_is_a_warning():
     bags, y = clean()
-    assert look(sized(3 + 4 * y), y)["size and label"].level == "warning"
-    assert "1 are larger (AUC 1.00" in look(sized(3 + 4 * y), y)["size and label"].text
-    assert "1 are smaller" in look(sized(9 - 4 * y), y)["size and label"].text
-    assert look(bags, y)["size and label"].level == "ok"
-    assert look(sized(np.full(40, 3)), y)["size and label"].text == "all bags have the same size."
+    assert inspect(sized(3 + 4 * y), y)["size and label"].level == "warning"
+    assert "1 are larger (AUC 1.00" in inspect(sized(3 + 4 * y), y)["size and label"].text
+    assert "1 are smaller" in inspect(sized(9 - 4 * y), y)["size and label"].text
+    assert inspect(bags, y)["size and label"].level == "ok"
+    assert inspect(sized(np.full(40, 3)), y)["size and label"].text == "all bags have the same size."
 
 
 def test_the_size_is_compared_with_every_class_and_every_label():
     classes = np.random.default_rng(0).permutation(np.arange(60) % 3)
-    found = look(sized(2 + 5 * (classes == 2)), classes)["size and label"]
-    assert found.level == "warning" and "labelled 2 are larger" in found.text
+    finding = inspect(sized(2 + 5 * (classes == 2)), classes)["size and label"]
+    assert finding.level == "warning" and "labelled 2 are larger" in finding.text
     several = np.column_stack([classes == 0, classes == 2])
-    assert "labelled 1 are larger" in look(sized(2 + 5 * (classes == 2)), several)["size and label"].text
+    assert "labelled 1 are larger" in inspect(sized(2 + 5 * (classes == 2)), several)["size and label"].text
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -229,21 +232,21 @@ def test_the_size_test_is_that_of_mann_and_whitney(seed):
     ],
 )  # fmt: skip
 def test_every_kind_of_labels_is_described(y, level, text):
-    found = look(clean()[0], y)["labels"]
-    assert found.level == level and text in found.text
+    finding = inspect(clean()[0], y)["labels"]
+    assert finding.level == level and text in finding.text
 
 
 def test_kernels_that_do_not_fit_in_memory_are_noted():
     many = Bags(np.random.default_rng(0).normal(size=(30_000, 1)), np.arange(0, 30_001, 2))
-    found = look(many)["kernel memory"]
-    assert found.level == "note" and "7.2 GB" in found.text and "set kernels" in found.text
+    finding = inspect(many)["kernel memory"]
+    assert finding.level == "note" and "7.2 GB" in finding.text and "set kernels" in finding.text
     single = Bags(many.instances, np.arange(30_001))
-    assert "sample of bags" in look(single)["kernel memory"].text
+    assert "sample of bags" in inspect(single)["kernel memory"].text
 
 
-def test_text_in_place_of_numbers_is_a_warning_and_no_crash():
-    found = look(Bags(np.array([["a"], ["b"]]), [0, 1, 2]), [0, 1])
-    assert found["values"].level == "warning" and "models need numeric values" in found["values"].text
+def test_text_instances_give_a_warning_and_do_not_crash():
+    findings = inspect(Bags(np.array([["a"], ["b"]]), [0, 1, 2]), [0, 1])
+    assert findings["values"].level == "warning" and "models need numeric values" in findings["values"].text
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (0, 0), (4, 0)])
@@ -274,15 +277,15 @@ def test_facts_say_what_the_data_are():
         ("elephant", {"constant features": "120 of 230"}),
     ],
 )
-def test_the_benchmark_sets_show_what_is_known_of_them(name, expected):
+def test_benchmark_sets_have_their_documented_findings(name, expected):
     folder = os.environ.get("BAGWISE_DATA")
     if not folder:
         pytest.skip("BAGWISE_DATA does not name the folder of the benchmark sets")
     from bagwise import load_npz
 
-    found = look(*load_npz(Path(folder) / f"{name}.npz"))
+    findings = inspect(*load_npz(Path(folder) / f"{name}.npz"))
     for topic, text in expected.items():
-        assert text in found[topic].text
+        assert text in findings[topic].text
 
 
 def with_columns(**columns):
@@ -294,35 +297,35 @@ def test_several_bags_of_a_patient_are_to_stay_in_one_fold():
     bags, y = with_columns(
         patient=np.argsort(np.argsort(clean()[1], kind="stable")) // 2, age=np.arange(40) % 7
     )
-    found = look(bags, y)["groups"]
-    assert found.level == "note" and "40 bags form 20 groups in column 'patient'." in found.text
-    assert "groups=bags.bag_columns['patient']" in found.text and "bags.merge('patient')" in found.text
+    finding = inspect(bags, y)["groups"]
+    assert finding.level == "note" and "40 bags form 20 groups in column 'patient'." in finding.text
+    assert "groups=bags.bag_columns['patient']" in finding.text and "bags.merge('patient')" in finding.text
     alone, y = with_columns(patient=[f"p{i}" for i in range(40)], age=np.arange(40) % 7)
-    assert look(alone, y)["groups"].level == "ok"
+    assert inspect(alone, y)["groups"].level == "ok"
 
 
 def test_patients_with_bags_of_both_labels_are_named():
     bags, y = with_columns(patient_id=[f"p{i // 2}" for i in range(40)])
     mixed = [i // 2 for i in range(0, 40, 2) if y[i] != y[i + 1]]
-    found = look(bags, y)["groups"]
+    finding = inspect(bags, y)["groups"]
     assert (
-        found.level == "note"
-        and f"{len(mixed)} groups have bags of different labels ('p{mixed[0]}'" in found.text
+        finding.level == "note"
+        and f"{len(mixed)} groups have bags of different labels ('p{mixed[0]}'" in finding.text
     )
-    assert "20 groups in column 'patient_id'" in found.text
+    assert "20 groups in column 'patient_id'" in finding.text
 
 
 def test_patients_on_both_sides_of_a_split_are_a_warning():
     split = np.where(np.arange(40) < 20, "train", "test")
     bags, y = with_columns(split=split, patient=[f"p{i // 3}" for i in range(40)])
-    found = look(bags, y)["groups"]
-    assert found.level == "warning" and "1 group is divided by column 'split' ('p6')" in found.text
+    finding = inspect(bags, y)["groups"]
+    assert finding.level == "warning" and "1 group is divided by column 'split' ('p6')" in finding.text
     apart, y = with_columns(split=split, patient=[f"p{i // 4}" for i in range(40)])
-    assert look(apart, y)["groups"].level == "note"
+    assert inspect(apart, y)["groups"].level == "note"
 
 
 def test_instances_that_stand_in_several_bags_are_counted():
     bags, y = clean()
     shared = changed(bags, change=lambda X: X.__setitem__(-1, X[0]))
-    found = look(shared, y)["repeated rows"]
-    assert found.level == "note" and "1 distinct row occurs in more than one bag" in found.text
+    finding = inspect(shared, y)["repeated rows"]
+    assert finding.level == "note" and "1 distinct row occurs in more than one bag" in finding.text

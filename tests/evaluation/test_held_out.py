@@ -61,12 +61,12 @@ def test_copies_of_a_bag_in_a_group_count_once():
     assert mean_interval(np.repeat(values, 4), np.repeat(groups, 4)) == pytest.approx(mean_interval(values))
     positive = rng.random(50) < 0.5
     score, fold = positive + rng.normal(size=50), np.zeros(50)
-    found = auc_interval(positive, score, fold, groups)
+    interval = auc_interval(positive, score, fold, groups)
     again = auc_interval(*(np.repeat(a, 4) for a in (positive, score, fold, groups)))
-    assert again == pytest.approx(found, abs=0.02)
+    assert again == pytest.approx(interval, abs=0.02)
 
 
-def test_of_too_few_groups_nothing_is_said():
+def test_interval_is_nan_with_too_few_groups():
     assert np.isnan(share_interval(np.arange(6) < 3, np.zeros(6))).all()
     positive, score = np.arange(8) % 2 == 1, np.arange(8.0)
     auc, low, high = auc_interval(positive, score, np.zeros(8), np.arange(8) // 4)
@@ -88,9 +88,9 @@ def test_intervals_cover_what_they_should(n, size, share, distance):
         depends = np.sqrt(0.8) if size > 1 else 0.0
         noise = depends * rng.normal(size=n // size)[groups] + np.sqrt(1 - depends**2) * rng.normal(size=n)
         score = noise + distance * (positive - 0.5)
-        known = groups if size > 1 else None
-        low, high = share_interval((score > 0) == positive, known)
+        passed_groups = groups if size > 1 else None
+        low, high = share_interval((score > 0) == positive, passed_groups)
         covered[0] += low <= truth[0] <= high
-        _, low, high = auc_interval(positive, score + 5 * fold, fold, known)
+        _, low, high = auc_interval(positive, score + 5 * fold, fold, passed_groups)
         covered[1] += low <= truth[1] <= high
     assert (covered / 400 > 0.92).all() and (covered / 400 < 0.995).all()

@@ -27,9 +27,9 @@ from bagwise import (
 
 @pytest.fixture(scope="module")
 def data():
-    found = make_noisy_or_bags(120, size=(1, 5), coef=[4.0, -4.0, 0.0], random_state=0)
-    found.bags = Bags(found.bags.instances, found.bags.offsets, feature_names=["width", "height", "noise"])
-    return found
+    data = make_noisy_or_bags(120, size=(1, 5), coef=[4.0, -4.0, 0.0], random_state=0)
+    data.bags = Bags(data.bags.instances, data.bags.offsets, feature_names=["width", "height", "noise"])
+    return data
 
 
 @pytest.fixture(scope="module")
@@ -38,27 +38,30 @@ def model(data):
 
 
 def test_importances_are_what_the_score_loses(data, model):
-    found = bag_permutation_importance(model, data.bags, data.y, n_repeats=3, random_state=5)
-    assert found.score == model.score(data.bags, data.y) and found.names == ["width", "height", "noise"]
+    result = bag_permutation_importance(model, data.bags, data.y, n_repeats=3, random_state=5)
+    assert result.score == model.score(data.bags, data.y) and result.names == ["width", "height", "noise"]
     rng = np.random.RandomState(5)
     for repeat in range(3):
         order = rng.permutation(data.bags.n_instances)
         for k in range(3):
             X = data.bags.instances.copy()
             X[:, k] = X[order, k]
-            expected = found.score - model.score(data.bags.with_instances(X), data.y)
-            assert found.importances[k, repeat] == expected
-    np.testing.assert_array_equal(found.importances_mean, found.importances.mean(axis=1))
-    np.testing.assert_array_equal(found.importances_std, found.importances.std(axis=1))
-    assert found.importances_mean[:2].min() > 0.05 > abs(found.importances_mean[2])
+            expected = result.score - model.score(data.bags.with_instances(X), data.y)
+            assert result.importances[k, repeat] == expected
+    np.testing.assert_array_equal(result.importances_mean, result.importances.mean(axis=1))
+    np.testing.assert_array_equal(result.importances_std, result.importances.std(axis=1))
+    assert result.importances_mean[:2].min() > 0.05 > abs(result.importances_mean[2])
 
 
 @pytest.mark.slow
 def test_in_bags_of_one_instance_they_are_those_of_scikit_learn(data):
     X, y = data.bags.instances, data.instance_y
     model = MILogisticRegression(n_init=1, random_state=0).fit(X, y)
-    how = {"n_repeats": 60, "random_state": 0, "scoring": "neg_log_loss"}
-    ours, theirs = bag_permutation_importance(model, X, y, **how), permutation_importance(model, X, y, **how)
+    options = {"n_repeats": 60, "random_state": 0, "scoring": "neg_log_loss"}
+    ours, theirs = (
+        bag_permutation_importance(model, X, y, **options),
+        permutation_importance(model, X, y, **options),
+    )
     error = np.sqrt((ours.importances_std**2 + theirs.importances_std**2) / 60)
     assert (np.abs(ours.importances_mean - theirs.importances_mean) <= 4 * error + 1e-12).all()
     assert ours.importances_mean[0] > 20 * error[0]
@@ -67,15 +70,15 @@ def test_in_bags_of_one_instance_they_are_those_of_scikit_learn(data):
 def test_features_that_stand_in_for_each_other_are_worth_something_together(data):
     twice = data.bags.with_instances(np.hstack([data.bags.instances, data.bags.instances[:, :1]]))
     model = MILogisticRegression(alpha=1.0, l1_ratio=0.0, n_init=1, random_state=0).fit(twice, data.y)
-    how = {"n_repeats": 4, "random_state": 0, "scoring": "roc_auc"}
-    alone = bag_permutation_importance(model, twice, data.y, **how)
+    options = {"n_repeats": 4, "random_state": 0, "scoring": "roc_auc"}
+    alone = bag_permutation_importance(model, twice, data.y, **options)
     groups = {"both": [0, 3], "height": 1}
-    together = bag_permutation_importance(model, twice, data.y, groups=groups, **how)
+    together = bag_permutation_importance(model, twice, data.y, groups=groups, **options)
     assert together.names == ["both", "height"] and alone.names == ["x0", "x1", "x2", "x3"]
     assert together.importances_mean[0] > 1.5 * max(alone.importances_mean[[0, 3]])
     # All features of a group have the same order, so their dependence on each other is preserved.
     np.testing.assert_array_equal(together.importances[1], alone.importances[1])
-    listed = bag_permutation_importance(model, twice, data.y, groups=[[3, 0], [1]], **how)
+    listed = bag_permutation_importance(model, twice, data.y, groups=[[3, 0], [1]], **options)
     assert listed.names == ["x0, x3", "x1"]
     np.testing.assert_array_equal(listed.importances, together.importances)
 
@@ -84,12 +87,12 @@ def test_sparse_instances_have_the_same(data, model):
     dense = data.bags.with_instances(np.where(np.abs(data.bags.instances) > 0.5, data.bags.instances, 0.0))
     sparse = dense.with_instances(sp.csr_array(dense.instances))
     groups = [["width", "noise"], ["height"]]
-    found = [
+    results = [
         bag_permutation_importance(model, bags, data.y, groups=groups, scoring="roc_auc", random_state=0)
         for bags in (dense, sparse)
     ]
-    np.testing.assert_allclose(found[0].importances, found[1].importances, atol=1e-12)
-    assert found[1].names == ["width, noise", "height"]
+    np.testing.assert_allclose(results[0].importances, results[1].importances, atol=1e-12)
+    assert results[1].names == ["width, noise", "height"]
 
 
 @pytest.mark.parametrize(
@@ -104,8 +107,8 @@ def test_sparse_instances_have_the_same(data, model):
 )
 def test_every_model_of_bags_has_importances(data, model):
     model.fit(data.bags, data.y)
-    found = bag_permutation_importance(model, data.bags, data.y, n_repeats=2, random_state=0)
-    assert found.importances.shape == (3, 2) and found.importances_mean[:2].max() > 0.0
+    result = bag_permutation_importance(model, data.bags, data.y, n_repeats=2, random_state=0)
+    assert result.importances.shape == (3, 2) and result.importances_mean[:2].max() > 0.0
 
 
 def test_what_cannot_be_shuffled_is_refused(data, model, tmp_path):

@@ -59,12 +59,12 @@ def test_every_label_has_rows_of_its_own():
         "bag", "instance", "label", "bag_probability", "instance_probability", "posterior", "rank",
     ]  # fmt: skip
     assert len(frame) == 3 * BAGS.n_instances
-    for number, name in enumerate(LABELS):
-        one = plain().fit(BAGS, LABELS[name])
+    for index, name in enumerate(LABELS):
+        single = plain().fit(BAGS, LABELS[name])
         rows = frame[frame["label"] == name].reset_index(drop=True)
-        expected = instance_frame(one, BAGS, LABELS[name])
+        expected = instance_frame(single, BAGS, LABELS[name])
         pd.testing.assert_frame_equal(rows.drop(columns="label"), expected)
-        np.testing.assert_array_equal(model.predict_proba(BAGS)[INDEX, number], rows["bag_probability"])
+        np.testing.assert_array_equal(model.predict_proba(BAGS)[INDEX, index], rows["bag_probability"])
     assert list(frame["label"][:6]) == ["red", "green", "blue"] * 2
     pd.testing.assert_frame_equal(instance_frame(model, BAGS, csr_array(LABELS.to_numpy())), frame)
 
@@ -124,10 +124,10 @@ def test_many_classes_have_a_column_each(model):
         frame[[f"bag_score_{c}" for c in model.classes_]], model.decision_function(BAGS)[INDEX]
     )
     best = key_instances(model, BAGS, k=1)
-    for number, label in enumerate(model.predict(BAGS)):
-        row = best.iloc[number]
+    for index, label in enumerate(model.predict(BAGS)):
+        row = best.iloc[index]
         assert row["bag_prediction"] == label
-        column = scores[BAGS.offsets[number] : BAGS.offsets[number + 1], list(model.classes_).index(label)]
+        column = scores[BAGS.offsets[index] : BAGS.offsets[index + 1], list(model.classes_).index(label)]
         assert row["instance"] == np.argmax(column)
 
 
@@ -157,7 +157,7 @@ def test_pairs_of_models_that_are_silent_on_instances_are_silent_too():
 def test_one_against_the_rest_shows_the_model_of_every_class():
     model = OneVsRestClassifier(plain()).fit(BAGS, THREE)
     frame = instance_frame(model, BAGS, THREE)
-    for number, label in enumerate(model.classes_):
+    for index, label in enumerate(model.classes_):
         inside = plain().fit(BAGS, (label == THREE).astype(int))
         np.testing.assert_array_equal(
             frame[f"instance_probability_{label}"], inside.predict_proba_instances(BAGS)[:, 1]
@@ -166,7 +166,7 @@ def test_one_against_the_rest_shows_the_model_of_every_class():
             frame[f"posterior_{label}"], inside.posterior_instances(BAGS, (label == THREE).astype(int))
         )
         np.testing.assert_array_equal(
-            frame[f"bag_probability_{label}"], model.predict_proba(BAGS)[INDEX, number]
+            frame[f"bag_probability_{label}"], model.predict_proba(BAGS)[INDEX, index]
         )
     with pytest.raises(ValueError, match="'dog', which is not among the training labels; the classes"):
         instance_frame(model, BAGS, np.where(THREE == "ant", "dog", THREE))

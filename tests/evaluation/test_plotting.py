@@ -20,7 +20,7 @@ def bags():
     return Bags(np.random.default_rng(0).random((9, 12)), [0, 3, 9])
 
 
-def words(display):
+def texts(display):
     return [text.get_text() for text in display.ax_.texts]
 
 
@@ -39,8 +39,8 @@ def drawn_images(display):
 def test_every_instance_is_drawn_and_every_bag_labelled(bags):
     display = plot_bags(bags, np.zeros(9), image_shape=(3, 4), y=[1, 0], probability=[0.9, 0.2])
     assert len(drawn_images(display)) == 9
-    assert [w for w in words(display) if w.endswith("tive")] == ["positive", "negative"]
-    assert {"P(+) = 0.90", "P(+) = 0.20"} <= set(words(display))
+    assert [w for w in texts(display) if w.endswith("tive")] == ["positive", "negative"]
+    assert {"P(+) = 0.90", "P(+) = 0.20"} <= set(texts(display))
 
 
 @pytest.mark.parametrize("style", ["default", "dark_background"])
@@ -53,9 +53,9 @@ def test_an_image_stands_out_from_the_ground_the_more_the_larger_its_intensity(b
     assert brightness[0] < brightness[1] < brightness[2]
 
 
-def test_a_wrong_prediction_is_said_to_be_wrong(bags):
+def test_wrong_prediction_is_marked(bags):
     display = plot_bags(bags, np.zeros(9), image_shape=(3, 4), y=[True, False], probability=[0.1, 0.2])
-    assert "P(+) = 0.10, wrong" in words(display) and "P(+) = 0.20" in words(display)
+    assert "P(+) = 0.10, wrong" in texts(display) and "P(+) = 0.20" in texts(display)
 
 
 def test_a_dot_stands_below_every_truly_positive_instance_and_in_the_legend(bags):
@@ -65,19 +65,19 @@ def test_a_dot_stands_below_every_truly_positive_instance_and_in_the_legend(bags
     display = plot_bags(bags, np.zeros(9), image_shape=(3, 4), truth=truth, truth_label="the culprit")
     dots = [patch for patch in display.ax_.patches if isinstance(patch, Circle)]
     assert len(dots) == truth.sum() + 1
-    assert "the culprit" in words(display)
+    assert "the culprit" in texts(display)
 
 
 def test_of_a_large_bag_the_most_intense_images_are_drawn_in_their_order(bags):
     intensity = np.array([0, 0, 0, 0.1, 0.9, 0.2, 0.8, 0.3, 0.7])
     display = plot_bags(bags, intensity, image_shape=(3, 4), max_images=3)
     assert len(drawn_images(display)) == 6
-    assert "+ 3" in words(display)
+    assert "+ 3" in texts(display)
     whole = plot_bags(bags, intensity, image_shape=(3, 4))
     # All three images of the first bag are drawn, and instances 4, 6 and 8 of the second bag.
-    for place, i in enumerate([0, 1, 2, 4, 6, 8]):
+    for position, i in enumerate([0, 1, 2, 4, 6, 8]):
         np.testing.assert_array_equal(
-            drawn_images(display)[place].get_array(), drawn_images(whole)[i].get_array()
+            drawn_images(display)[position].get_array(), drawn_images(whole)[i].get_array()
         )
 
 
@@ -116,9 +116,9 @@ def test_a_dollar_sign_in_a_title_is_no_mathematics(bags):
     ],
 )
 def test_what_does_not_fit_is_refused_with_a_sentence(bags, arguments, message):
-    given = {"intensity": np.zeros(9), "image_shape": (3, 4), **arguments}
+    options = {"intensity": np.zeros(9), "image_shape": (3, 4), **arguments}
     with pytest.raises(ValueError, match=message):
-        plot_bags(bags, given.pop("intensity"), **given)
+        plot_bags(bags, options.pop("intensity"), **options)
 
 
 def test_without_matplotlib_the_error_says_how_to_install_it(bags, monkeypatch):
@@ -140,7 +140,7 @@ assert "matplotlib.pyplot" not in sys.modules
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
 
 
-def test_figures_are_made_in_one_place():
+def test_figures_are_created_only_in_pictures():
     package = Path(bagwise.__file__).parent
     for path in package.rglob("*.py"):
         if path.name != "pictures.py":

@@ -91,24 +91,26 @@ def test_tables_are_written_as_they_are_made(fitted, tmp_path, suffix, lies, req
     model, bags, labels = fitted
     frames = predict_frame(model, bags), instance_frame(model, bags, labels, features=True)
     request.getfixturevalue("large")
-    some = bags
+    source = bags
     if lies == "in a file":
-        some = scan_bags(save_parquet(tmp_path / "bags.parquet", bags, labels, layout="long"))
+        source = scan_bags(save_parquet(tmp_path / "bags.parquet", bags, labels, layout="long"))
     written = tmp_path / f"a{suffix}"
-    assert predict_frame(model, some, path=written) == written
+    assert predict_frame(model, source, path=written) == written
     pd.testing.assert_frame_equal(READ[suffix](written), frames[0], rtol=1e-12)
-    assert instance_frame(model, some, labels, features=True, path=written) == written
+    assert instance_frame(model, source, labels, features=True, path=written) == written
     pd.testing.assert_frame_equal(READ[suffix](written), frames[1], rtol=1e-12)
-    pd.testing.assert_frame_equal(predict_frame(model, some), frames[0], rtol=1e-12)
-    pd.testing.assert_frame_equal(instance_frame(model, some, labels, features=True), frames[1], rtol=1e-12)
+    pd.testing.assert_frame_equal(predict_frame(model, source), frames[0], rtol=1e-12)
+    pd.testing.assert_frame_equal(instance_frame(model, source, labels, features=True), frames[1], rtol=1e-12)
     pd.testing.assert_frame_equal(
-        key_instances(model, some, k=2).reset_index(drop=True),
+        key_instances(model, source, k=2).reset_index(drop=True),
         key_instances(model, bags, k=2).reset_index(drop=True),
         rtol=1e-12,
     )
     order = np.random.default_rng(0).permutation(60)
     for function in (predict_frame, instance_frame):
-        pd.testing.assert_frame_equal(function(model, some[order]), function(model, bags[order]), rtol=1e-12)
+        pd.testing.assert_frame_equal(
+            function(model, source[order]), function(model, bags[order]), rtol=1e-12
+        )
 
 
 def test_a_table_that_breaks_off_leaves_nothing(fitted, tmp_path, large):

@@ -72,7 +72,7 @@ def test_a_score_outside_its_range_says_that_the_prior_is_too_large():
         pu_report(Scores(), few[:, None, None], y, class_prior=0.2, interval=(0.1, 0.3))
 
 
-def test_a_prior_above_the_interval_of_the_bags_is_said_to_be_too_large():
+def test_prior_above_the_interval_of_the_bags_gives_a_warning():
     X, y, _ = scored(gap=0.5)
     with pytest.warns(ClassPriorWarning, match=r"0\.5\d* is above the interval estimated from the bags, 0"):
         pu_report(Scores(class_prior_=0.5), X, y, interval=(0.2, 0.4))
@@ -85,12 +85,12 @@ def test_the_interval_is_the_models_own_or_that_of_the_bags():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ClassPriorWarning)
         estimated = PUSetKernelClassifier().fit(bags[half], y[half])
-        own = pu_report(estimated, bags[~half], y[~half])
-        told = PUSetKernelClassifier(class_prior=0.29).fit(bags[half], y[half])
-        of_bags = pu_report(told, bags[~half], y[~half])
+        of_model = pu_report(estimated, bags[~half], y[~half])
+        with_prior = PUSetKernelClassifier(class_prior=0.29).fit(bags[half], y[half])
+        of_bags = pu_report(with_prior, bags[~half], y[~half])
         without = pu_report(Scores(), bags, y)
     low, high = estimated.prior_estimate_.interval()
-    np.testing.assert_allclose(own.class_prior, [low, estimated.class_prior_, high])
+    np.testing.assert_allclose(of_model.class_prior, [low, estimated.class_prior_, high])
     assert of_bags.class_prior[1] == 0.29
     assert 0.2 < of_bags.class_prior[0] < 0.29 < of_bags.class_prior[2] < 0.4
     assert without.class_prior[1] == pytest.approx(truth[y == 0].mean(), abs=0.02)

@@ -17,7 +17,7 @@ from bagwise.cli.pages import check_page, write_page_of
 from bagwise.cli.screen import Screen
 
 if TYPE_CHECKING:
-    from bagwise.evaluation.comparison.with_truth import Score
+    from bagwise.evaluation.comparison.with_truth import ModelScores
 
 _DESCRIPTION = """\
 Demonstrate multiple-instance learning on bags of handwritten digits. The demo cross-validates one
@@ -115,7 +115,7 @@ def _doing(what: str, screen: Screen) -> Iterator[None]:
         yield
 
 
-def _compare(models: Any, data: Any, folds: Any, seed: int, screen: Screen) -> list[Score]:
+def _compare(models: Any, data: Any, folds: Any, seed: int, screen: Screen) -> list[ModelScores]:
     from bagwise.evaluation.comparison.with_truth import cross_validate
 
     scores = []
@@ -137,7 +137,7 @@ def _compare(models: Any, data: Any, folds: Any, seed: int, screen: Screen) -> l
     return scores
 
 
-def _table(scores: list[Score]) -> Table:
+def _table(scores: list[ModelScores]) -> Table:
     heads = ["model", "family", "bag\naccuracy", "bag\nAUC", "instance\nAUC", "seconds"]
     rows = [
         [
@@ -153,7 +153,7 @@ def _table(scores: list[Score]) -> Table:
     return Table.of(heads, rows, n_text=2)
 
 
-def _write_page(data: Any, scores: list[Score], arguments: argparse.Namespace) -> None:
+def _write_page(data: Any, scores: list[ModelScores], arguments: argparse.Namespace) -> None:
     """Write a report about logistic regression that also compares the other models."""
     from bagwise.evaluation.held_out import predict_held_out
     from bagwise.models.linear_model import MILogisticRegression

@@ -73,17 +73,19 @@ def plot_calibration(
     if len(classes) != 2:
         raise ValueError(f"y has {len(classes)} classes; a calibration plot needs two.")
     positive = y == classes[1]
-    found = {name: _probabilities(name, one, X, y, classes, cv) for name, one in models.items()}
+    probabilities = {
+        name: _probabilities(name, classifier, X, y, classes, cv) for name, classifier in models.items()
+    }
 
     above, palette = axes_for(ax, 5.2, 6.4)
     below = _panel_below(above)
     above.plot([0, 1], [0, 1], color=palette.faint, linewidth=0.8, linestyle="--")
     edges = np.linspace(0.0, 1.0, 26)
     colors = (palette.accent, palette.negative, palette.positive, palette.chosen, palette.quiet)
-    for (name, proba), color in zip(found.items(), colors, strict=False):
-        said, share, low, high = calibration_points(positive, proba[:, 1], n_bins)
+    for (name, proba), color in zip(probabilities.items(), colors, strict=False):
+        predicted, share, low, high = calibration_points(positive, proba[:, 1], n_bins)
         above.errorbar(
-            said,
+            predicted,
             share,
             # Lists, because matplotlib 3.10 converts arrays with one point to a scalar and numpy then warns.
             yerr=[(share - low).tolist(), (high - share).tolist()],
@@ -112,10 +114,10 @@ def plot_calibration(
 
 def _panel_below(above: Axes) -> Axes | None:
     """Add a panel below a subplot, with a fifth of its height; return None if the axes are not a subplot."""
-    place = above.get_subplotspec()
-    if place is None:
+    subplot_spec = above.get_subplotspec()
+    if subplot_spec is None:
         return None
-    parts = place.subgridspec(2, 1, height_ratios=(4, 1))
+    parts = subplot_spec.subgridspec(2, 1, height_ratios=(4, 1))
     above.set_subplotspec(parts[0])
     below = above.figure.add_subplot(parts[1], sharex=above)
     below.spines[["top", "right"]].set_visible(False)
@@ -129,9 +131,11 @@ def _probabilities(name: str, model: Any, X: Any, y: Any, classes: Any, cv: Any)
             "calibrate=True; for other models, use scikit-learn's CalibratedClassifierCV."
         )
     if cv is None:
-        known = model.classes_
-        if not np.array_equal(known, classes):
-            raise ValueError(f"y has the classes {classes.tolist()}, but {name} has {known.tolist()}.")
+        fitted_classes = model.classes_
+        if not np.array_equal(fitted_classes, classes):
+            raise ValueError(
+                f"y has the classes {classes.tolist()}, but {name} has {fitted_classes.tolist()}."
+            )
         return model.predict_proba(X)
     return cross_val_predict(clone(model), X, y, cv=cv, method="predict_proba")
 
@@ -163,12 +167,12 @@ def calibration_points(
     order, starts = calibration_runs(probability, n_bins)
     size = np.diff(np.append(starts, len(order)))
     hits = np.add.reduceat(positive[order].astype(float), starts)
-    said = np.add.reduceat(probability[order], starts) / size
+    predicted = np.add.reduceat(probability[order], starts) / size
     tail = (1.0 - _CONFIDENCE) / 2
     # Limits are quantiles of beta distributions; if no bag or every bag is positive, one limit is 0 or 1.
     low = np.where(hits > 0, betaincinv(np.maximum(hits, 1), size - hits + 1, tail), 0.0)
     high = np.where(hits < size, betaincinv(hits + 1, np.maximum(size - hits, 1), 1 - tail), 1.0)
-    return said, hits / size, low, high
+    return predicted, hits / size, low, high
 
 
 def calibration_runs(probability: np.ndarray, n_bins: int) -> tuple[np.ndarray, np.ndarray]:

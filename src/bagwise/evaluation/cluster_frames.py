@@ -17,13 +17,19 @@ if TYPE_CHECKING:
     from bagwise.data.scanned import ScannedBags
 
 Columns = dict[str, np.ndarray]
-Said = Callable[[Any, Any], Columns]
+MakeColumns = Callable[[Any, Any], Columns]
 # Number of blocks per part; in a folder, each part is one file.
 _BLOCKS_OF_A_PART = 16
 
 
 def write_folder(
-    cluster: Cluster, scan: ScannedBags, y: np.ndarray | None, said: Said, path: FilePath, *, sides: bool
+    cluster: Cluster,
+    scan: ScannedBags,
+    y: np.ndarray | None,
+    make_columns: MakeColumns,
+    path: FilePath,
+    *,
+    sides: bool,
 ) -> Path:
     """Let the workers write the tables of their bags as Parquet files in a folder.
 
@@ -39,7 +45,7 @@ def write_folder(
             "access, because the folder is renamed when all files are complete."
         )
     with replacing_folder(path) as folder:
-        for _ in columns_of_parts(cluster, scan, y, said, sides=sides, folder=folder):
+        for _ in columns_of_parts(cluster, scan, y, make_columns, sides=sides, folder=folder):
             pass
     return Path(path)
 
@@ -48,7 +54,7 @@ def columns_of_parts(
     cluster: Cluster,
     scan: ScannedBags,
     y: np.ndarray | None,
-    said: Said,
+    make_columns: MakeColumns,
     *,
     sides: bool,
     folder: Path | None = None,
@@ -61,25 +67,25 @@ def columns_of_parts(
 
     client = cluster.client
     # A model may be large: it is pickled once, and workers keep the pickle.
-    pickled = client.submit(bytes, cloudpickle.dumps(said), pure=False)
+    pickled = client.submit(bytes, cloudpickle.dumps(make_columns), pure=False)
     futures: list[Any] = []
-    places = {}
+    locations = {}
     runs = cut(scan.offsets, _BLOCKS_OF_A_PART * block_rows(scan.n_features))
-    for number, run in enumerate(runs):
-        some = scan.standalone(run)
+    for index, run in enumerate(runs):
+        part = scan.standalone(run)
         labels = None if y is None else y[run]
-        file = None if folder is None else folder / f"part-{number:05d}.parquet"
-        future = client.submit(_said_of_part, some, labels, pickled, sides, file, pure=False)
+        file = None if folder is None else folder / f"part-{index:05d}.parquet"
+        future = client.submit(_predict_part, part, labels, pickled, sides, file, pure=False)
         futures.append(future)
-        places[str(future.key)] = f"bags {scan.ids[run.start]!r} to {scan.ids[run.stop - 1]!r}"
+        locations[str(future.key)] = f"bags {scan.ids[run.start]!r} to {scan.ids[run.stop - 1]!r}"
     with cancelled_unless_done(client, futures):
-        for number, future in enumerate(futures):
-            (result,) = cluster.results([future], places)
-            futures[number] = None  # release the columns on the worker
+        for index, future in enumerate(futures):
+            (result,) = cluster.results([future], locations)
+            futures[index] = None  # release the columns on the worker
             yield result
 
 
-def _said_of_part(
+def _predict_part(
     scan: ScannedBags, y: np.ndarray | None, pickled: bytes, sides: bool, file: Path | None
 ) -> Columns | None:
     """Compute the columns of a part block by block, and write them to a file or return them."""
@@ -88,19 +94,19 @@ def _said_of_part(
     from bagwise._core.threads import one_blas_thread
     from bagwise.io._table import RowFile
 
-    said = pickle.loads(pickled)
+    make_columns = pickle.loads(pickled)
     done = 0
 
     def parts() -> Iterator[Columns]:
         nonlocal done
         for bags, _ in scan.parts(columns=sides):
-            yield said(bags, None if y is None else y[done : done + len(bags)])
+            yield make_columns(bags, None if y is None else y[done : done + len(bags)])
             done += len(bags)
 
     with one_blas_thread():
         if file is None:
-            found = list(parts())
-            return {name: np.concatenate([columns[name] for columns in found]) for name in found[0]}
+            blocks = list(parts())
+            return {name: np.concatenate([columns[name] for columns in blocks]) for name in blocks[0]}
         with RowFile(file) as table:
             for columns in parts():
                 table.write(columns)

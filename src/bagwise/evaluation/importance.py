@@ -77,8 +77,8 @@ def bag_permutation_importance(
     >>> from bagwise import MILogisticRegression, bag_permutation_importance, make_noisy_or_bags
     >>> data = make_noisy_or_bags(200, coef=[3.0, 0.0, 0.0], random_state=0)
     >>> model = MILogisticRegression(alpha=3.0, random_state=0).fit(data.bags[:100], data.y[:100])
-    >>> found = bag_permutation_importance(model, data.bags[100:], data.y[100:], random_state=0)
-    >>> found.names[found.importances_mean.argmax()]
+    >>> result = bag_permutation_importance(model, data.bags[100:], data.y[100:], random_state=0)
+    >>> result.names[result.importances_mean.argmax()]
     'x0'
     """
     if is_scan(X):
@@ -100,9 +100,9 @@ def bag_permutation_importance(
     losses = np.empty((len(columns), n_repeats))
     for repeat in range(n_repeats):
         order = rng.permutation(bags.n_instances)
-        for number, some in enumerate(columns):
-            shuffled = bags.with_instances(_with_shuffled(bags.instances, some, order))
-            losses[number, repeat] = score - scorer(model, shuffled, y)
+        for index, group in enumerate(columns):
+            shuffled = bags.with_instances(_with_shuffled(bags.instances, group, order))
+            losses[index, repeat] = score - scorer(model, shuffled, y)
     return Bunch(
         names=names,
         importances=losses,
@@ -114,10 +114,12 @@ def bag_permutation_importance(
 
 def _read_groups(groups: Any, bags: Any, model: Any) -> tuple[list[str], list[np.ndarray]]:
     """Return the names of the features or groups, and the column indices of each."""
-    given = (
+    feature_names = (
         bags.feature_names if bags.feature_names is not None else getattr(model, "feature_names_in_", None)
     )
-    names = [f"x{i}" for i in range(bags.n_features)] if given is None else list(map(str, given))
+    names = (
+        [f"x{i}" for i in range(bags.n_features)] if feature_names is None else list(map(str, feature_names))
+    )
     if groups is None:
         return names, [np.array([k]) for k in range(bags.n_features)]
     if not isinstance(groups, (Mapping, Sequence)) or isinstance(groups, str) or not len(groups):
@@ -127,14 +129,14 @@ def _read_groups(groups: Any, bags: Any, model: Any) -> tuple[list[str], list[np
         )
     members = list(groups.values()) if isinstance(groups, Mapping) else list(groups)
     lists: list[list[Any]] = [
-        [one] if isinstance(one, (str, int, np.integer)) else list(one) for one in members
+        [group] if isinstance(group, (str, int, np.integer)) else list(group) for group in members
     ]
-    columns = [np.unique([feature_index(f, bags, model) for f in some]) for some in lists]
+    columns = [np.unique([feature_index(f, bags, model) for f in group]) for group in lists]
     if not all(map(len, columns)):
         raise ValueError("groups contains an empty list; each group needs at least one feature.")
     if isinstance(groups, Mapping):
         return list(map(str, groups)), columns
-    return [", ".join(names[k] for k in some) for some in columns], columns
+    return [", ".join(names[k] for k in group) for group in columns], columns
 
 
 def _with_shuffled(instances: Any, columns: np.ndarray, order: np.ndarray) -> Any:
@@ -148,7 +150,7 @@ def _with_shuffled(instances: Any, columns: np.ndarray, order: np.ndarray) -> An
     kept[columns] = 0.0
     others = by_column @ sp.diags_array(kept)
     placed = by_column[:, columns][order]
-    place = sp.csr_array(
+    selection = sp.csr_array(
         (np.ones(len(columns)), (np.arange(len(columns)), columns)), shape=(len(columns), len(kept))
     )
-    return type(instances)(sp.csr_array(others + placed @ place)).astype(instances.dtype)
+    return type(instances)(sp.csr_array(others + placed @ selection)).astype(instances.dtype)

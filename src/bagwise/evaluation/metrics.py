@@ -186,8 +186,8 @@ def pu_precision(
     >>> pu_precision([1, 1, 0, 0, 0, 0], [1.0, 1.0, 1.0, 1.0, -1.0, -1.0], class_prior=0.25)
     0.5
     """
-    found, called = _found_and_called(y, score, class_prior, sample_weight)
-    return min(1.0, found / called) if called > 0 else float("nan")
+    true_positives, predicted_positives = _true_and_predicted_positives(y, score, class_prior, sample_weight)
+    return min(1.0, true_positives / predicted_positives) if predicted_positives > 0 else float("nan")
 
 
 def pu_f1(
@@ -210,8 +210,8 @@ def pu_f1(
     >>> round(pu_f1([1, 1, 0, 0, 0, 0], [1.0, 1.0, 1.0, 1.0, -1.0, -1.0], class_prior=0.25), 3)
     0.667
     """
-    found, called = _found_and_called(y, score, class_prior, sample_weight)
-    return min(1.0, 2.0 * found / (class_prior + called))
+    true_positives, predicted_positives = _true_and_predicted_positives(y, score, class_prior, sample_weight)
+    return min(1.0, 2.0 * true_positives / (class_prior + predicted_positives))
 
 
 def pu_auc(
@@ -243,7 +243,9 @@ def pu_auc(
     return float((area - 0.5 * class_prior) / (1.0 - class_prior))
 
 
-def _found_and_called(y: Any, score: Any, class_prior: Any, sample_weight: Any) -> tuple[float, float]:
+def _true_and_predicted_positives(
+    y: Any, score: Any, class_prior: Any, sample_weight: Any
+) -> tuple[float, float]:
     """Return the share of true positives and the share of predicted positives among all bags."""
     positive, unlabeled, share_p, share_u = _parts(y, score, class_prior, sample_weight)
     return class_prior * float(share_p @ is_positive(positive)), float(share_u @ is_positive(unlabeled))

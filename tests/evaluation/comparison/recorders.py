@@ -8,10 +8,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 # Indices of the training bags of every fit, and of the bags of every prediction.
 FITTED: list = []
-ASKED: list = []
+PREDICTED: list = []
 
 
-def numbers(bags):
+def bag_indices(bags):
     """Return the first feature of the first instance of every bag, which tests set to the bag's index."""
     return bags.instances[np.asarray(bags.offsets)[:-1], 0].astype(int)
 
@@ -23,13 +23,13 @@ class Recorder(ClassifierMixin, BaseEstimator):
         self.setting = setting
 
     def fit(self, X, y):
-        FITTED.append(numbers(X))
+        FITTED.append(bag_indices(X))
         self.classes_, counts = np.unique(y, return_counts=True)
         self.most_ = self.classes_[counts.argmax()]
         return self
 
     def predict(self, X):
-        ASKED.append(numbers(X))
+        PREDICTED.append(bag_indices(X))
         return np.full(len(X), self.most_)
 
 
@@ -45,7 +45,7 @@ class Guess(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         coins = np.random.default_rng(self.setting).random(1000) < 0.5
-        return self.classes_[coins[numbers(X)].astype(int)]
+        return self.classes_[coins[bag_indices(X)].astype(int)]
 
 
 class Stops(Recorder):
@@ -64,7 +64,7 @@ class Refuses(Recorder):
     """Recorder that fails if the training bags contain bag 0."""
 
     def fit(self, X, y):
-        if 0 in numbers(X):
+        if 0 in bag_indices(X):
             raise ValueError("bag 0 is not allowed in training.")
         return super().fit(X, y)
 

@@ -62,20 +62,20 @@ def judged(kind, n_bags, seed, cv=5):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["one instance", "a count", "a share", "the whole bag"])
-def test_the_assumption_is_found_where_it_is_known(kind):
-    found = judged(kind, 150, 0, cv=3)
-    assert found.assumption_.kind == kind
-    assert found.assumption_.sentence.startswith("The data support the assumption that ")
-    assert found.assumption_.sentence in repr(found).replace("-\n", "-").replace("\n", " ")
-    assert len(found.assumption_.evidence) >= 4
-    assert (found.assumption_.diagnosis is not None) == (kind in ("one instance", "a count"))
+def test_the_true_assumption_is_inferred(kind):
+    comparison = judged(kind, 150, 0, cv=3)
+    assert comparison.assumption_.kind == kind
+    assert comparison.assumption_.sentence.startswith("The data support the assumption that ")
+    assert comparison.assumption_.sentence in repr(comparison).replace("-\n", "-").replace("\n", " ")
+    assert len(comparison.assumption_.evidence) >= 4
+    assert (comparison.assumption_.diagnosis is not None) == (kind in ("one instance", "a count"))
 
 
 @pytest.mark.slow
 def test_labels_that_mean_nothing_are_not_explained():
-    found = judged("nothing", 100, 0, cv=3)
-    assert found.assumption_.kind is None
-    assert "No model is better than always predicting the most frequent" in found.assumption_.sentence
+    comparison = judged("nothing", 100, 0, cv=3)
+    assert comparison.assumption_.kind is None
+    assert "No model is better than always predicting the most frequent" in comparison.assumption_.sentence
 
 
 def test_bags_of_one_size_do_not_tell_a_share_from_a_count():
@@ -88,27 +88,27 @@ def test_bags_of_one_size_do_not_tell_a_share_from_a_count():
         "count": SoftORLogisticRegression(alpha=1.0, n_init=1, tol=1e-4),
         "statistics": make_pipeline(BagStatistics(("mean",)), LogisticRegression()),
     }
-    found = compare(X.reshape(100, 4, 2), y, models, cv=3, random_state=0, verbose=0)
-    assert found.assumption_.kind is None and "The data do not show" in found.assumption_.sentence
+    comparison = compare(X.reshape(100, 4, 2), y, models, cv=3, random_state=0, verbose=0)
+    assert comparison.assumption_.kind is None and "The data do not show" in comparison.assumption_.sentence
 
 
-def test_where_a_kind_of_model_is_not_heard_the_others_prove_nothing():
+def test_assumption_is_none_if_a_kind_of_model_has_no_probabilities():
     # Labels depend on one instance, but the model with this assumption, MISVC, has no probabilities.
     models = {
         "copied": SingleInstanceClassifier(),
         "statistics": make_pipeline(BagStatistics(("max",)), LogisticRegression()),
         "misvm": MISVC(),
     }
-    found = compare(*draw("one instance", 60, 0), models, cv=2, random_state=0, verbose=0)
-    assert found["statistics"].mean["neg_log_loss"] > found["copied"].mean["neg_log_loss"]
-    assert found.assumption_ is None
+    comparison = compare(*draw("one instance", 60, 0), models, cv=2, random_state=0, verbose=0)
+    assert comparison["statistics"].mean["neg_log_loss"] > comparison["copied"].mean["neg_log_loss"]
+    assert comparison.assumption_ is None
 
 
 @pytest.mark.study
 @pytest.mark.parametrize("n_bags", [60, 200])
 def test_wrong_answers_are_rare_and_many_bags_give_right_ones(n_bags):
     for kind in ("one instance", "a count", "a share", "the whole bag", "nothing"):
-        told = Counter(judged(kind, n_bags, seed).assumption_.kind for seed in range(20))
-        wrong = sum(count for answer, count in told.items() if answer not in (kind, None))
-        assert wrong <= 2, (kind, told)
-        assert kind == "nothing" or n_bags < 200 or told[kind] >= 12, (kind, told)
+        kinds = Counter(judged(kind, n_bags, seed).assumption_.kind for seed in range(20))
+        wrong = sum(count for answer, count in kinds.items() if answer not in (kind, None))
+        assert wrong <= 2, (kind, kinds)
+        assert kind == "nothing" or n_bags < 200 or kinds[kind] >= 12, (kind, kinds)

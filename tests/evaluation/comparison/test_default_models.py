@@ -107,8 +107,8 @@ def test_every_model_that_is_taken_runs(kind, data, tmp_path):
         save_bags(tmp_path / "bags.parquet", bags, y)
         bags = scan_bags(tmp_path / "bags.parquet")
         y = bags.y
-    found = compare(bags, y, groups=groups, cv=2, random_state=0, verbose=0)
-    assert {one.name: one.error for one in found.rows if one.error} == {}
+    comparison = compare(bags, y, groups=groups, cv=2, random_state=0, verbose=0)
+    assert {result.name: result.error for result in comparison.rows if result.error} == {}
 
 
 @pytest.mark.slow
@@ -118,8 +118,12 @@ def test_positive_and_unlabeled_bags_have_models_and_scores_of_their_own():
         full.bags, full.y, n_positive=30, n_unlabeled=60, class_prior=0.3, random_state=0
     )
     y = np.where(data.y == 1, 1.0, np.nan)
-    found = compare(data.bags, y, cv=2, random_state=0, verbose=0)
-    assert found.from_unlabeled and found.scoring == ("roc_auc", "neg_pu_risk") and found.assumption_ is None
-    assert {one.name: one.error for one in found.rows if one.error} == {}
+    comparison = compare(data.bags, y, cv=2, random_state=0, verbose=0)
+    assert (
+        comparison.from_unlabeled
+        and comparison.scoring == ("roc_auc", "neg_pu_risk")
+        and comparison.assumption_ is None
+    )
+    assert {result.name: result.error for result in comparison.rows if result.error} == {}
     again = compare(data.bags, data.y, "positive_unlabeled", cv=2, random_state=0, verbose=0)
-    np.testing.assert_array_equal(again.oof_["LSDD"], found.oof_["LSDD"])
+    np.testing.assert_array_equal(again.oof_["LSDD"], comparison.oof_["LSDD"])

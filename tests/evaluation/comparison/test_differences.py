@@ -21,16 +21,16 @@ def test_the_corrected_t_test_is_what_one_computes_by_hand():
     mean = sum(differences) / 10
     # Two repeats of five folds of 100 bags: 80 training bags and 20 held-out bags.
     variance = statistics.variance(differences) * (1 / 10 + 20 / 80)
-    found = corrected_t(np.array(differences), 20 / 80)
-    assert found[0] == pytest.approx(mean, rel=1e-12)
-    assert found[3] == pytest.approx(2 * _tail_of_t(mean / variance**0.5, 9), rel=1e-8)
-    for end in found[1:3]:  # at the ends of the interval, p is 5 %
+    result = corrected_t(np.array(differences), 20 / 80)
+    assert result[0] == pytest.approx(mean, rel=1e-12)
+    assert result[3] == pytest.approx(2 * _tail_of_t(mean / variance**0.5, 9), rel=1e-8)
+    for end in result[1:3]:  # at the ends of the interval, p is 5 %
         assert 2 * _tail_of_t(abs(end - mean) / variance**0.5, 9) == pytest.approx(0.05, rel=1e-6)
 
 
 def test_splits_without_a_score_are_left_out():
-    some = np.array([0.1, np.nan, 0.2, 0.15])
-    assert corrected_t(some, 0.25) == corrected_t(some[[0, 2, 3]], 0.25)
+    differences = np.array([0.1, np.nan, 0.2, 0.15])
+    assert corrected_t(differences, 0.25) == corrected_t(differences[[0, 2, 3]], 0.25)
 
 
 @pytest.mark.parametrize("values", [[0.1, 0.1, 0.1], [0.1], [0.0, 0.0]])
@@ -39,5 +39,5 @@ def test_no_test_is_made_of_differences_without_spread(values):
     assert mean == pytest.approx(values[0]) and np.isnan([low, high, p]).all()
 
 
-def test_of_no_scores_nothing_is_said():
+def test_result_is_nan_without_scores():
     assert np.isnan(corrected_t(np.array([np.nan]), 0.25)).all()

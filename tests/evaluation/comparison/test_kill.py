@@ -16,8 +16,8 @@ from bagwise import compare
 from tests.evaluation.comparison.recorders import FITTED, Dies, Recorder
 from tests.evaluation.comparison.test_compare import numbered
 bags, y, _ = numbered(30)
-found = compare(bags, y, {"first": Recorder(), "dies": Dies()}, checkpoint=sys.argv[1], verbose=0)
-print(len(FITTED), *found["dies"].scores["accuracy"])
+comparison = compare(bags, y, {"first": Recorder(), "dies": Dies()}, checkpoint=sys.argv[1], verbose=0)
+print(len(FITTED), *comparison["dies"].scores["accuracy"])
 """
 
 
@@ -27,9 +27,13 @@ def test_after_kill_9_the_same_call_goes_on(tmp_path):
 
     def run(**environment):
         root = Path(__file__).parents[3]
-        known = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), str(root / "src")]), **environment}
+        variables = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(root), str(root / "src")]),
+            **environment,
+        }
         command = [sys.executable, "-c", SCRIPT, str(path)]
-        return subprocess.run(command, capture_output=True, text=True, env=known)
+        return subprocess.run(command, capture_output=True, text=True, env=variables)
 
     killed = run(DIES_AT="5")  # two fits estimate the time, and two splits have finished
     assert killed.returncode == -signal.SIGKILL and path.exists()

@@ -48,17 +48,17 @@ def coverage(n, n_draws, seed=0):
     rng = np.random.default_rng(seed)
     more, its_y = draw(20_000, rng)
     covered = {"accuracy": 0, "roc_auc": 0, "neg_log_loss": 0}
-    for number in range(n_draws):
+    for seed_of_draw in range(n_draws):
         bags, y = draw(n, rng)
-        found = compare(bags, y, {"first": FIRST}, random_state=number, verbose=0)
+        comparison = compare(bags, y, {"first": FIRST}, random_state=seed_of_draw, verbose=0)
         true = {name: [] for name in covered}
-        for train, _ in found.folds_:
+        for train, _ in comparison.folds_:
             probability = clone(FIRST).fit(bags[train], y[train]).predict_proba(more)[:, 1]
             true["accuracy"].append(np.mean((probability >= 0.5) == its_y))
             true["roc_auc"].append(roc_auc_score(its_y, probability))
             true["neg_log_loss"].append(-log_loss(its_y, probability))
         for name in covered:
-            low, high = found["first"].interval[name]
+            low, high = comparison["first"].interval[name]
             covered[name] += low <= np.mean(true[name]) <= high
     return {name: count / n_draws for name, count in covered.items()}
 
@@ -67,15 +67,15 @@ def error_rates(n, repeats, n_draws, seed=0):
     """Return how often the corrected and the plain test separate two equally good models at the 5 % level."""
     rng = np.random.default_rng(seed)
     corrected = plain = 0
-    for number in range(n_draws):
+    for seed_of_draw in range(n_draws):
         bags, y = draw(n, rng)
         models = {"first": FIRST, "second": SECOND}
-        found = compare(
-            bags, y, models, scoring="neg_log_loss", repeats=repeats, random_state=number, verbose=0
+        comparison = compare(
+            bags, y, models, scoring="neg_log_loss", repeats=repeats, random_state=seed_of_draw, verbose=0
         )
-        by_name = {one.name: one for one in found.differences(against="first")}
+        by_name = {difference.name: difference for difference in comparison.differences(against="first")}
         corrected += by_name["second"].p < 0.05
-        first, second = (found[name].scores["neg_log_loss"] for name in models)
+        first, second = (comparison[name].scores["neg_log_loss"] for name in models)
         plain += ttest_rel(first, second).pvalue < 0.05
     return corrected / n_draws, plain / n_draws
 

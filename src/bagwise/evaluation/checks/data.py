@@ -19,7 +19,7 @@ _MOST_FRACTIONAL_CLASSES = 20
 
 
 @dataclass
-class Columns:
+class FeatureSummary:
     """Summary of the finite values of every feature, and counts of the values that are not finite."""
 
     low: np.ndarray
@@ -108,12 +108,12 @@ class DataSet:
         names = self.bags.feature_names
         return column if names is None else names[column]
 
-    def bag_name(self, number: int) -> Any:
+    def bag_name(self, index: int) -> Any:
         """Return the id of the bag at an index."""
-        return self.bags.ids[number]
+        return self.bags.ids[index]
 
     @cached_property
-    def columns(self) -> Columns:
+    def columns(self) -> FeatureSummary:
         """Summary of the features, computed in one pass over the instances."""
         return _summarise(self.bags.instances)
 
@@ -132,7 +132,7 @@ def row_blocks(X: Any) -> Iterator[tuple[int, Any]]:
         yield start, X[start : start + step]
 
 
-def _summarise(X: Any) -> Columns:
+def _summarise(X: Any) -> FeatureSummary:
     if sp.issparse(X):
         return _summarise_sparse(X)
     n_features = X.shape[1]
@@ -143,7 +143,7 @@ def _summarise(X: Any) -> Columns:
     for start, rows in row_blocks(X):
         block = rows.astype(np.float64)
         finite = np.isfinite(block)
-        here = np.full(n_features, float(len(block)))
+        n_finite = np.full(n_features, float(len(block)))
         is_whole = bool(finite.all())
         if not is_whole:
             if first_bad is None:
@@ -152,30 +152,30 @@ def _summarise(X: Any) -> Columns:
             nan = int(np.isnan(block).sum())
             n_nan += nan
             n_infinite += int((~finite).sum()) - nan
-            here = finite.sum(axis=0).astype(np.float64)
+            n_finite = finite.sum(axis=0).astype(np.float64)
         low = np.minimum(low, block.min(axis=0, where=finite, initial=np.inf))
         high = np.maximum(high, block.max(axis=0, where=finite, initial=-np.inf))
         # Merge the means and sums of squares of two parts (Chan's formula): unlike E[x^2] - E[x]^2, this
         # does not suffer from cancellation.
-        block_mean = block.sum(axis=0, where=finite) / np.maximum(here, 1)
+        block_mean = block.sum(axis=0, where=finite) / np.maximum(n_finite, 1)
         block -= block_mean
         np.square(block, out=block)
-        total = np.maximum(n + here, 1)
+        total = np.maximum(n + n_finite, 1)
         step = block_mean - mean
-        squares += block.sum(axis=0, where=finite) + step**2 * n * here / total
-        mean += step * here / total
-        n += here
-    return Columns(low, high, np.sqrt(squares / np.maximum(n, 1)), n_nan, n_infinite, first_bad)
+        squares += block.sum(axis=0, where=finite) + step**2 * n * n_finite / total
+        mean += step * n_finite / total
+        n += n_finite
+    return FeatureSummary(low, high, np.sqrt(squares / np.maximum(n, 1)), n_nan, n_infinite, first_bad)
 
 
-def _summarise_sparse(X: Any) -> Columns:
+def _summarise_sparse(X: Any) -> FeatureSummary:
     values = X.data.astype(np.float64)
     bad = ~np.isfinite(values)
     first_bad = None
     if bad.any():
-        place = int(np.argmax(bad))
-        row = int(np.searchsorted(X.indptr, place, side="right")) - 1
-        first_bad = (row, int(X.indices[place]))
+        position = int(np.argmax(bad))
+        row = int(np.searchsorted(X.indptr, position, side="right")) - 1
+        first_bad = (row, int(X.indices[position]))
     n_nan = int(np.isnan(values).sum())
     n_infinite = int(bad.sum()) - n_nan
     n_features = X.shape[1]
@@ -188,4 +188,4 @@ def _summarise_sparse(X: Any) -> Columns:
     mean = np.bincount(column, weights=values, minlength=n_features) / np.maximum(n, 1)
     squares = np.bincount(column, weights=(values - mean[column]) ** 2, minlength=n_features)
     squares += n_zeros * mean**2
-    return Columns(low, high, np.sqrt(squares / np.maximum(n, 1)), n_nan, n_infinite, first_bad)
+    return FeatureSummary(low, high, np.sqrt(squares / np.maximum(n, 1)), n_nan, n_infinite, first_bad)

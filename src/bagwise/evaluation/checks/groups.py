@@ -22,14 +22,14 @@ def check_groups(data: DataSet) -> Finding:
         return Finding("ok", "groups", "no column groups the bags.")
     name = groups[0]
     names, codes = np.unique(columns[name].astype(str), return_inverse=True)
-    where = f"{len(codes):,} bags form {count(len(names), 'group')} in column {quoted(name)}"
+    summary = f"{len(codes):,} bags form {count(len(names), 'group')} in column {quoted(name)}"
     for split in (other for other in columns if _is_named(other, _SPLITS) and other != name):
         torn = _with_several(codes, columns[split])
         if len(torn):
             return Finding(
                 "warning",
                 "groups",
-                f"{where}, and {count(len(torn), 'group')} {'is' if len(torn) == 1 else 'are'} divided "
+                f"{summary}, and {count(len(torn), 'group')} {'is' if len(torn) == 1 else 'are'} divided "
                 f"by column {quoted(split)} ({first_few(names[torn])}). Test scores are too optimistic if "
                 "training and test bags come from the same group. Keep all bags of a group on one side.",
             )
@@ -42,11 +42,11 @@ def check_groups(data: DataSet) -> Finding:
         return Finding(
             "note",
             "groups",
-            f"{where}, and {count(len(mixed), 'group')} {'has' if len(mixed) == 1 else 'have'} bags of "
+            f"{summary}, and {count(len(mixed), 'group')} {'has' if len(mixed) == 1 else 'have'} bags of "
             f"different labels ({first_few(names[mixed])}). If labels belong to groups, correct them. "
             f"{keep}.",
         )
-    return Finding("note", "groups", f"{where}. {keep}, or merge them: bags.merge({name!r}).")
+    return Finding("note", "groups", f"{summary}. {keep}, or merge them: bags.merge({name!r}).")
 
 
 def _is_named(name: str, parts: tuple[str, ...]) -> bool:

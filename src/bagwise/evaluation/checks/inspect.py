@@ -11,7 +11,7 @@ from bagwise.data.bags import Bags, is_scan
 from bagwise.data.scanned import ScannedBags
 from bagwise.evaluation.checks import groups, instances, labels, repeats
 from bagwise.evaluation.checks.data import DataSet
-from bagwise.evaluation.checks.report import Finding, Report, count, first_few, quoted, size_in_words
+from bagwise.evaluation.checks.report import Finding, Report, count, first_few, format_size, quoted
 
 # A check takes a `DataSet` and returns a `Finding`. These checks need numeric instances ...
 _OF_VALUES = (
@@ -31,7 +31,7 @@ _OF_BAGS = (
     instances.check_memory,
 )
 _MOST_CLASSES_LISTED = 5
-_READ_NUMBERS = 10**6  # values that `inspect_scan` reads at most
+_MOST_VALUES_READ = 10**6  # values that `inspect_scan` reads at most
 
 
 def inspect_bags(bags: Bags, y: Any = None) -> Report:
@@ -78,11 +78,13 @@ def inspect_scan(scan: ScannedBags, y: Any = None) -> Report:
         Labels of the bags.
     """
     data = DataSet(scan, y)
-    n_read = max(1, int(np.searchsorted(scan.offsets, _READ_NUMBERS // scan.n_features, side="right")) - 1)
+    n_read = max(
+        1, int(np.searchsorted(scan.offsets, _MOST_VALUES_READ // scan.n_features, side="right")) - 1
+    )
     first = DataSet(scan[:n_read].load())
     of_values = [
-        Finding(found.level, found.topic, f"in the first {count(n_read, 'bag')}: {found.text}")
-        for found in (check(first) for check in _OF_VALUES[:3])
+        Finding(finding.level, finding.topic, f"in the first {count(n_read, 'bag')}: {finding.text}")
+        for finding in (check(first) for check in _OF_VALUES[:3])
     ]
     return Report(tuple(_facts(data)), (*of_values, *(check(data) for check in _OF_BAGS)))
 
@@ -108,7 +110,7 @@ def _facts(data: DataSet) -> list[tuple[str, str]]:
         ("features", f"{bags.n_features:,}"),
     ]
     if not is_scan(bags):
-        facts.append(("values", _values_in_words(bags.instances)))
+        facts.append(("values", _describe_values(bags.instances)))
     if len(sizes):
         facts.append(
             (
@@ -116,24 +118,24 @@ def _facts(data: DataSet) -> list[tuple[str, str]]:
                 f"{sizes.min():,} to {sizes.max():,}, median {np.median(sizes):g}, mean {sizes.mean():.4g}",
             )
         )
-    facts.append(("labels", _labels_in_words(data)))
+    facts.append(("labels", _describe_labels(data)))
     if bags.bag_columns:
         facts.append(("bag columns", first_few(list(bags.bag_columns), 6)))
     return facts
 
 
-def _values_in_words(X: Any) -> str:
+def _describe_values(X: Any) -> str:
     if sp.issparse(X):
         n_bytes = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
         share = X.nnz / max(1, X.shape[0] * X.shape[1])
-        return f"{X.dtype}, {size_in_words(n_bytes)}, sparse ({share:.2%} stored)"
-    text = f"{X.dtype}, {size_in_words(X.nbytes)}"
+        return f"{X.dtype}, {format_size(n_bytes)}, sparse ({share:.2%} stored)"
+    text = f"{X.dtype}, {format_size(X.nbytes)}"
     if X.dtype.kind in "biu":
-        text += f" ({size_in_words(8.0 * X.size)} after models convert it to float64)"
+        text += f" ({format_size(8.0 * X.size)} after models convert it to float64)"
     return text
 
 
-def _labels_in_words(data: DataSet) -> str:
+def _describe_labels(data: DataSet) -> str:
     y = data.y
     if data.kind == "none":
         return "none"

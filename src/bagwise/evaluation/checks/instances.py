@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bagwise.evaluation.checks.data import DataSet
-from bagwise.evaluation.checks.report import Finding, count, first_few, quoted, size_in_words
+from bagwise.evaluation.checks.report import Finding, count, first_few, format_size, quoted
 
 # If standard deviations differ by more than this factor, the widest features dominate kernels and penalties.
 _WIDE_RATIO = 100.0
@@ -20,20 +20,20 @@ def check_values(data: DataSet) -> Finding:
         return Finding("ok", "values", "all finite.")
     row, column = columns.first_bad
     bag = int(np.searchsorted(data.bags.offsets, row, side="right")) - 1
-    what = {
+    counts = {
         (True, True): f"{columns.n_nan:,} NaN and {columns.n_infinite:,} infinite values",
         (True, False): count(columns.n_nan, "NaN value"),
         (False, True): count(columns.n_infinite, "infinite value"),
     }[columns.n_nan > 0, columns.n_infinite > 0]
-    where = (
+    location = (
         f"bag {quoted(data.bag_name(bag))}, instance {row - data.bags.offsets[bag]}, "
         f"feature {quoted(data.feature_name(column))}"
     )
     return Finding(
         "warning",
         "values",
-        f"{what}, {'the first ' if n_bad > 1 else ''}in {where}. Remove or impute them, for example with "
-        "OnInstances(SimpleImputer()) in a pipeline.",
+        f"{counts}, {'the first ' if n_bad > 1 else ''}in {location}. Remove or impute them, for example "
+        "with OnInstances(SimpleImputer()) in a pipeline.",
     )
 
 
@@ -88,8 +88,7 @@ def check_memory(data: DataSet) -> Finding:
     """Estimate the memory that kernel matrices would need."""
     instances, bags = 8.0 * data.bags.n_instances**2, 8.0 * len(data.bags) ** 2
     text = (
-        f"an instance kernel matrix needs {size_in_words(instances)}, a set kernel matrix "
-        f"{size_in_words(bags)}"
+        f"an instance kernel matrix needs {format_size(instances)}, a set kernel matrix {format_size(bags)}"
     )
     if instances <= _LARGE_KERNEL:
         return Finding("ok", "kernel memory", f"{text}.")

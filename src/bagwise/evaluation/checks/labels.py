@@ -107,11 +107,12 @@ def check_order(data: DataSet) -> Finding:
     ordered = [k for k, codes in enumerate(columns) if _is_in_blocks(codes, len(columns))]
     if not ordered:
         return Finding("ok", "order", "bags are not sorted by label.")
-    which = f"label column {first_few(ordered)}" if data.kind == "labels" else "label"
+    sort_key = f"label column {first_few(ordered)}" if data.kind == "labels" else "label"
     return Finding(
         "note",
         "order",
-        f"bags are sorted by {which}. Shuffle them in every cross-validation: StratifiedKFold(shuffle=True).",
+        f"bags are sorted by {sort_key}. Shuffle them in every cross-validation: "
+        "StratifiedKFold(shuffle=True).",
     )
 
 
@@ -142,17 +143,17 @@ def check_size(data: DataSet) -> Finding:
         if result[1] * len(results) < _P_VALUE and abs(result[0] - 0.5) >= _AUC_DISTANCE
     ]
     auc, p_value, name = max(telling or results, key=lambda result: abs(result[0] - 0.5))
-    numbers = f"AUC {max(auc, 1 - auc):.2f}, p = {p_value:.1g}"
+    statistics = f"AUC {max(auc, 1 - auc):.2f}, p = {p_value:.1g}"
     if not telling:
-        return Finding("ok", "size and label", f"the bag size does not predict the label ({numbers}).")
+        return Finding("ok", "size and label", f"the bag size does not predict the label ({statistics}).")
     larger = "larger" if auc > 0.5 else "smaller"
     others = len(telling) - 1
     more = f"; sizes also predict {count(others, 'other label')}" if others else ""
     return Finding(
         "warning",
         "size and label",
-        f"bags labelled {quoted(name)} are {larger} ({numbers}){more}. If bag sizes depend on how the data "
-        "were collected, models learn that artifact; compare them with BagStatistics(('size',)) alone.",
+        f"bags labelled {quoted(name)} are {larger} ({statistics}){more}. If bag sizes depend on how the "
+        "data were collected, models learn that artifact; compare them with BagStatistics(('size',)) alone.",
     )
 
 
@@ -163,9 +164,9 @@ def size_auc(sizes: np.ndarray, has_label: np.ndarray) -> tuple[float, float]:
     approximation is corrected for ties and continuity. scipy.stats is not used, because importing it
     takes longer than all the checks.
     """
-    values, place = np.unique(sizes, return_inverse=True)
-    n_with = np.bincount(place, weights=has_label, minlength=len(values))
-    n_all = np.bincount(place, minlength=len(values)).astype(np.float64)
+    values, size_index = np.unique(sizes, return_inverse=True)
+    n_with = np.bincount(size_index, weights=has_label, minlength=len(values))
+    n_all = np.bincount(size_index, minlength=len(values)).astype(np.float64)
     n1, n = n_with.sum(), n_all.sum()
     n0 = n - n1
     # A pair counts 1 if the bag with the label is larger, and 1/2 if both sizes are equal.

@@ -49,9 +49,9 @@ class Report:
         return sum(finding.level == level for finding in self.findings)
 
 
-def count(n: int, what: str) -> str:
+def count(n: int, noun: str) -> str:
     """Format a count and a noun: "1 bag", "2,000 bags"."""
-    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def first_few(names: Sequence[Any] | np.ndarray, n: int = 3) -> str:
@@ -65,7 +65,7 @@ def quoted(name: Any) -> str:
     return repr(name.item() if hasattr(name, "item") else name)
 
 
-def size_in_words(n_bytes: float) -> str:
+def format_size(n_bytes: float) -> str:
     """Format an amount of memory: "2.2 MB"."""
     for unit in ("bytes", "kB", "MB", "GB", "TB"):
         if n_bytes < 999.5 or unit == "TB":

@@ -19,11 +19,11 @@ def row_codes(X: Any) -> np.ndarray:
     order = np.argsort(hashes, kind="stable")
     is_new = np.ones(len(order), dtype=bool)
     is_new[1:] = hashes[order[1:]] != hashes[order[:-1]]
-    places = np.flatnonzero(~is_new)
+    candidates = np.flatnonzero(~is_new)
     step = max(1, 2**20 // max(1, X.shape[1]))
-    for start in range(0, len(places), step):
-        some = places[start : start + step]
-        is_new[some] = ~_rows_equal(X[order[some]], X[order[some - 1]])
+    for start in range(0, len(candidates), step):
+        batch = candidates[start : start + step]
+        is_new[batch] = ~_rows_equal(X[order[batch]], X[order[batch - 1]])
     codes = np.empty(len(order), dtype=np.int64)
     codes[order] = np.cumsum(is_new) - 1
     return codes

@@ -39,11 +39,11 @@ def assemble(
     scorers : dict
         Scorers by name.
     """
-    told = tuple(dict.fromkeys(message for cell in cells for message in cell["warnings"]))
+    messages = tuple(dict.fromkeys(message for cell in cells for message in cell["warnings"]))
     shape = (n_repeats, len(data.codes))
-    failed = [(number, cell["error"]) for number, cell in enumerate(cells) if cell["error"] is not None]
+    failed = [(split, cell["error"]) for split, cell in enumerate(cells) if cell["error"] is not None]
     if failed:
-        number, sentence = failed[0]
+        split, sentence = failed[0]
         nothing = np.full(len(folds), np.nan)
         return ModelResult(
             **entry.about(),
@@ -55,8 +55,8 @@ def assemble(
             oof=None,
             oof_kind=None,
             choices=[{} for _ in folds],
-            error=f"split {number + 1} of {len(folds)}: {sentence}",
-            warnings=told,
+            error=f"split {split + 1} of {len(folds)}: {sentence}",
+            warnings=messages,
         )
     n_folds = len(folds) // n_repeats
     splits = [_held_out(cells[k : k + 1], folds[k : k + 1], data)[1] for k in range(len(folds))]
@@ -83,7 +83,7 @@ def assemble(
         oof=oof,
         oof_kind=kind,
         choices=[dict(cell["choices"]) for cell in cells],
-        warnings=told,
+        warnings=messages,
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from bagwise.data.bags import is_scan
 from bagwise.evaluation.comparison.plan import Labelled
-from bagwise.evaluation.comparison.portfolio import COUNT, ONE, SHARE, WHOLE
+from bagwise.evaluation.comparison.portfolio import COUNT, ONE_INSTANCE, SHARE, WHOLE
 from bagwise.evaluation.comparison.results import ModelResult
 from bagwise.evaluation.held_out.intervals import mean_test
 from bagwise.models.base.log_loss import log_probability
@@ -24,14 +24,14 @@ _CLEAR_BIC = 6.0
 # `diagnose_rule` fits four rules to all bags. With more instances it would take longer than the comparison.
 _MOST_DIAGNOSED = 20_000
 
-_WORDS = {
-    ONE: "one positive instance makes a bag positive",
+_STATEMENTS = {
+    ONE_INSTANCE: "one positive instance makes a bag positive",
     SHARE: "the label depends on the share of positive instances",
     COUNT: "several positive instances make a bag positive and one is not enough",
     WHOLE: "the label depends on the bag as a whole, not on single instances",
 }
-_LOOKING_AT = {
-    ONE: "one instance",
+_BASES = {
+    ONE_INSTANCE: "one instance",
     SHARE: "the share of positive instances",
     COUNT: "the number of positive instances",
     WHOLE: "the whole bag",
@@ -111,10 +111,13 @@ def judge_assumption(
     if len(data.classes) != 2 or data.from_unlabeled:
         return None
     best = _champions(results, data)
-    if not {SHARE, WHOLE} <= {one.kind for one in best} or len({one.kind for one in best}) < 3:
+    if (
+        not {SHARE, WHOLE} <= {champion.kind for champion in best}
+        or len({champion.kind for champion in best}) < 3
+    ):
         return None
     first, second = best[:2]
-    evidence = [_told(one, first) for one in best]
+    evidence = [_describe(champion, first) for champion in best]
     chance = _champion(majority, "", data)
     if not first.is_surely_better(chance):
         gain, p = first.against(chance)
@@ -124,39 +127,39 @@ def judge_assumption(
             f"p = {p:.2g})."
         )
         return Assumption(None, sentence, tuple(evidence))
-    whole = next(one for one in best if one.kind == WHOLE)
-    chosen = next(one for one in best if one is not whole)
+    whole = next(champion for champion in best if champion.kind == WHOLE)
+    chosen = next(champion for champion in best if champion is not whole)
     if first is whole:
-        if all(whole.is_surely_better(one) for one in best[1:]):
-            return _answer(WHOLE, whole, second, evidence)
+        if all(whole.is_surely_better(champion) for champion in best[1:]):
+            return _conclude(WHOLE, whole, second, evidence)
         if chosen.against(whole)[1] < _DOUBT:
-            return _cannot(whole, chosen, evidence)
-    others = (one for one in best if one not in (whole, chosen))
-    rival = next(one for one in others if not {one.kind, chosen.kind} <= {ONE, COUNT})
+            return _leave_open(whole, chosen, evidence)
+    others = (champion for champion in best if champion not in (whole, chosen))
+    rival = next(champion for champion in others if not {champion.kind, chosen.kind} <= {ONE_INSTANCE, COUNT})
     if not chosen.is_surely_better(rival):
-        return _cannot(chosen, rival, evidence)
+        return _leave_open(chosen, rival, evidence)
     if chosen.kind == SHARE:
-        return _answer(SHARE, chosen, rival, evidence)
+        return _conclude(SHARE, chosen, rival, evidence)
     return _one_or_count(chosen, rival, evidence, _diagnose(data, seed))
 
 
 def _champions(results: Sequence[ModelResult], data: Labelled) -> list[_Champion]:
     """Return the best model of each kind, best first, without models that have no probabilities."""
     best: dict[str, _Champion] = {}
-    for one in results:
-        if one.assumes is None or one.oof_kind != "probability":
+    for result in results:
+        if result.assumes is None or result.oof_kind != "probability":
             continue
-        found = _champion(one, one.assumes, data)
-        if one.assumes not in best or found.mean > best[one.assumes].mean:
-            best[one.assumes] = found
-    return sorted(best.values(), key=lambda one: -one.mean)
+        champion = _champion(result, result.assumes, data)
+        if result.assumes not in best or champion.mean > best[result.assumes].mean:
+            best[result.assumes] = champion
+    return sorted(best.values(), key=lambda champion: -champion.mean)
 
 
-def _champion(one: ModelResult, kind: str, data: Labelled) -> _Champion:
-    assert one.oof is not None  # `oof_kind` is "probability"
-    by_bag = np.mean([log_probability(np.column_stack([1 - p, p]), data.codes) for p in one.oof], axis=0)
+def _champion(result: ModelResult, kind: str, data: Labelled) -> _Champion:
+    assert result.oof is not None  # `oof_kind` is "probability"
+    by_bag = np.mean([log_probability(np.column_stack([1 - p, p]), data.codes) for p in result.oof], axis=0)
     held = np.isfinite(by_bag)
-    return _Champion(kind, one.name, by_bag[held], None if data.groups is None else data.groups[held])
+    return _Champion(kind, result.name, by_bag[held], None if data.groups is None else data.groups[held])
 
 
 def _diagnose(data: Labelled, seed: int) -> Any:
@@ -177,8 +180,8 @@ def _one_or_count(first: _Champion, second: _Champion, evidence: list[str], diag
     """Decide between one instance and a count of instances by the rules that `diagnose_rule` fitted."""
     unknown = "Positive instances make a bag positive. The data do not show whether one is enough"
     if diagnosis is None:
-        why = "count rules were not fitted (scanned files, missing values or too many instances)"
-        return Assumption(None, f"{unknown}: {why}.", tuple(evidence))
+        reason = "count rules were not fitted (scanned files, missing values or too many instances)"
+        return Assumption(None, f"{unknown}: {reason}.", tuple(evidence))
     evidence = [*evidence, diagnosis.sentence]
     bic = dict(zip(diagnosis.names, diagnosis.bic, strict=True))
     best = diagnosis.best
@@ -190,24 +193,24 @@ def _one_or_count(first: _Champion, second: _Champion, evidence: list[str], diag
     rule = diagnosis.models[best].rule_
     is_sharp = best == "logistic" and -rule.intercept / rule.slope < 1.0
     if best == "or" or is_sharp:
-        return _answer(ONE, first, second, evidence, diagnosis, of_rules)
+        return _conclude(ONE_INSTANCE, first, second, evidence, diagnosis, of_rules)
     if bic["or"] - bic[best] > _CLEAR_BIC:
-        return _answer(COUNT, first, second, evidence, diagnosis, of_rules)
+        return _conclude(COUNT, first, second, evidence, diagnosis, of_rules)
     return Assumption(None, f"{unknown}.{of_rules}", tuple(evidence), diagnosis)
 
 
-def _told(one: _Champion, best: _Champion) -> str:
-    said = (
-        f"Best model based on {_LOOKING_AT[one.kind]}: {one.name!r}, log-likelihood {one.mean:.3f} per "
-        "held-out bag"
+def _describe(champion: _Champion, best: _Champion) -> str:
+    sentence = (
+        f"Best model based on {_BASES[champion.kind]}: {champion.name!r}, log-likelihood "
+        f"{champion.mean:.3f} per held-out bag"
     )
-    if one is best:
-        return f"{said}, the best of all."
-    gain, p = one.against(best)
-    return f"{said}, {gain:+.3f} compared with the best of all (p = {p:.2g})."
+    if champion is best:
+        return f"{sentence}, the best of all."
+    gain, p = champion.against(best)
+    return f"{sentence}, {gain:+.3f} compared with the best of all (p = {p:.2g})."
 
 
-def _answer(
+def _conclude(
     kind: str,
     first: _Champion,
     second: _Champion,
@@ -217,18 +220,18 @@ def _answer(
 ) -> Assumption:
     gain, p = first.against(second)
     sentence = (
-        f"The data support the assumption that {_WORDS[kind]}. {first.name!r} is better than the best model "
-        f"based on {_LOOKING_AT[second.kind]} ({second.name!r}) by {gain:.3f} in log-likelihood per held-out "
-        f"bag (p = {p:.2g})."
+        f"The data support the assumption that {_STATEMENTS[kind]}. {first.name!r} is better than the best "
+        f"model based on {_BASES[second.kind]} ({second.name!r}) by {gain:.3f} in log-likelihood per "
+        f"held-out bag (p = {p:.2g})."
     )
     return Assumption(kind, sentence + more, tuple(evidence), diagnosis)
 
 
-def _cannot(first: _Champion, second: _Champion, evidence: list[str]) -> Assumption:
+def _leave_open(first: _Champion, second: _Champion, evidence: list[str]) -> Assumption:
     gain, p = first.against(second)
     sentence = (
-        f"The data do not show whether a label depends on {_LOOKING_AT[first.kind]} or on "
-        f"{_LOOKING_AT[second.kind]}. {first.name!r} and {second.name!r} differ by {abs(gain):.3f} in "
+        f"The data do not show whether a label depends on {_BASES[first.kind]} or on "
+        f"{_BASES[second.kind]}. {first.name!r} and {second.name!r} differ by {abs(gain):.3f} in "
         f"log-likelihood per held-out bag (p = {p:.2g})."
     )
     return Assumption(None, sentence, tuple(evidence))

@@ -112,7 +112,7 @@ def compare(
     >>> data = load_digit_bags(60, random_state=0)
     >>> models = {"or": MILogisticRegression(), "mean": MILogisticRegression("mean")}
     >>> comparison = compare(data.bags, data.y, models, random_state=0, verbose=0)
-    >>> [one.name for one in comparison.results], comparison.oof_["or"].shape
+    >>> [result.name for result in comparison.results], comparison.oof_["or"].shape
     (['or', 'mean'], (1, 60))
     """
     with shared_live_line():

@@ -89,25 +89,25 @@ class Comparison:
     def rows(self) -> list[ModelResult]:
         """Models and baselines, sorted by the first score, best first; failed models are last."""
         first = self.scoring[0]
-        everybody = [*self.results, *self.baselines]
-        return sorted(everybody, key=lambda one: (np.isnan(one.mean[first]), -one.mean[first]))
+        all_results = [*self.results, *self.baselines]
+        return sorted(all_results, key=lambda result: (np.isnan(result.mean[first]), -result.mean[first]))
 
     @property
     def best(self) -> ModelResult | None:
         """Model with the best value of the first score, without the baselines; None if all models failed."""
-        finished = [one for one in self.rows if not one.is_baseline and one.error is None]
+        finished = [result for result in self.rows if not result.is_baseline and result.error is None]
         return finished[0] if finished else None
 
     @property
     def oof_(self) -> dict[str, np.ndarray | None]:
         """Out-of-fold probabilities or scores, by model name."""
-        return {one.name: one.oof for one in self.rows}
+        return {result.name: result.oof for result in self.rows}
 
     def __getitem__(self, name: str) -> ModelResult:
         """Return the result of a model or baseline by its name."""
-        for one in self.rows:
-            if one.name == name:
-                return one
+        for result in self.rows:
+            if result.name == name:
+                return result
         raise KeyError(f"there is no model {name!r}; expected {', '.join(repr(r.name) for r in self.rows)}.")
 
     def differences(self, scoring: str | None = None, *, against: str | None = None) -> list[Difference]:

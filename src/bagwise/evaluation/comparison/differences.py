@@ -40,7 +40,7 @@ class Difference:
     p: float
 
 
-def corrected_t(differences: np.ndarray, held_per_one: float) -> tuple[float, float, float, float]:
+def corrected_t(differences: np.ndarray, test_train_ratio: float) -> tuple[float, float, float, float]:
     """Test whether scores on the same splits differ, and return mean, low, high and p.
 
     The training sets of the splits overlap, so the spread of the differences underestimates the variance of
@@ -55,7 +55,7 @@ def corrected_t(differences: np.ndarray, held_per_one: float) -> tuple[float, fl
     ----------
     differences : array of shape (n_splits,)
         Differences of the two scores; NaN are ignored.
-    held_per_one : float
+    test_train_ratio : float
         Number of held-out bags per training bag, n_test / n_train.
 
     References
@@ -70,13 +70,13 @@ def corrected_t(differences: np.ndarray, held_per_one: float) -> tuple[float, fl
     >>> round(mean, 3), round(p, 3)
     (0.1, 0.103)
     """
-    known = differences[np.isfinite(differences)]
-    n = len(known)
+    finite = differences[np.isfinite(differences)]
+    n = len(finite)
     if n < 1:
         return np.nan, np.nan, np.nan, np.nan
-    mean = float(known.mean())
-    spread = float(known.std(ddof=1)) if n > 1 else np.nan
-    error = np.sqrt(1 / n + held_per_one) * spread
+    mean = float(finite.mean())
+    spread = float(finite.std(ddof=1)) if n > 1 else np.nan
+    error = np.sqrt(1 / n + test_train_ratio) * spread
     # The test is not defined if all differences are equal up to rounding.
     if not error > 1e-12 * max(1.0, abs(mean)):
         return mean, np.nan, np.nan, np.nan
@@ -85,7 +85,7 @@ def corrected_t(differences: np.ndarray, held_per_one: float) -> tuple[float, fl
     return mean, mean - width, mean + width, p
 
 
-def held_per_learned(folds: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
+def mean_test_train_ratio(folds: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
     """Return the mean over folds of n_test / n_train."""
     return float(np.mean([len(test) / len(train) for train, test in folds]))
 
@@ -97,14 +97,14 @@ def paired_differences(
     folds: Sequence[tuple[np.ndarray, np.ndarray]],
 ) -> list[Difference]:
     """Compare all other models that have scores with a reference model."""
-    share = held_per_learned(folds)
+    share = mean_test_train_ratio(folds)
     return [
         Difference(
-            one.name,
+            result.name,
             reference.name,
             scoring,
-            *corrected_t(one.scores[scoring] - reference.scores[scoring], share),
+            *corrected_t(result.scores[scoring] - reference.scores[scoring], share),
         )
-        for one in rows
-        if one is not reference and np.isfinite(one.scores[scoring]).any()
+        for result in rows
+        if result is not reference and np.isfinite(result.scores[scoring]).any()
     ]

@@ -37,7 +37,7 @@ from bagwise.persist.checkpoints import CheckpointLike, opened
 from bagwise.persist.checkpoints.identity import described
 
 # Values of `models` other than a dict, and whether the bags are then positive and unlabeled.
-_WORDS = {"default": False, "positive_unlabeled": True}
+_MODEL_SETS = {"default": False, "positive_unlabeled": True}
 
 
 @dataclass(eq=False)
@@ -56,7 +56,7 @@ class Plan:
     scoring: Any = DEFAULT_SCORING
     random_state: Any = None
     data: Labelled = field(init=False)
-    given: dict[str, Any] | None = field(init=False, default=None)
+    named_models: dict[str, Any] | None = field(init=False, default=None)
     scorers: dict[str, Callable[..., float]] = field(init=False)
     notes: list[str] = field(init=False)
     seed: int = field(init=False)
@@ -64,10 +64,12 @@ class Plan:
     entries: list[Entry] = field(init=False)
 
     def __post_init__(self) -> None:
-        is_word = isinstance(self.models, str) and self.models in _WORDS
-        if not is_word:
-            self.given = read_models(self.models)
-        self.data = read_labelled(self.X, self.y, self.groups, from_unlabeled=is_word and _WORDS[self.models])
+        is_model_set = isinstance(self.models, str) and self.models in _MODEL_SETS
+        if not is_model_set:
+            self.named_models = read_models(self.models)
+        self.data = read_labelled(
+            self.X, self.y, self.groups, from_unlabeled=is_model_set and _MODEL_SETS[self.models]
+        )
         self.scorers, self.notes = read_scoring(self.scoring, self.data, self.random_state)
         self.digest: str = training_digest(self.data.bags, self.data.y, np.ones(len(self.data.y)))
 
@@ -77,13 +79,13 @@ class Plan:
         parameters = {name: described(getattr(self, name)) for name in names}
         return {"model": "compare", "bags": self.digest, "parameters": parameters}
 
-    def draw(self, place: CheckpointLocation) -> None:
+    def draw(self, checkpoint: CheckpointLocation) -> None:
         """Draw the folds, create the models, and write notes about them."""
-        self.seed = read_seed(place.seed(self.random_state))
+        self.seed = read_seed(checkpoint.seed(self.random_state))
         self.folds = cut_folds(self.data, self.cv, self.repeats, self.seed)
-        place.agree_on_folds(self.folds)
-        if self.given is not None:
-            entries = [entry_of(name, model, self.seed) for name, model in self.given.items()]
+        checkpoint.agree_on_folds(self.folds)
+        if self.named_models is not None:
+            entries = [entry_of(name, model, self.seed) for name, model in self.named_models.items()]
             notes: list[str] = []
         else:
             facts = facts_of(self.data, self.folds)
@@ -98,12 +100,12 @@ class Plan:
         """Return the results of the finished models; if all are finished, also the supported assumption."""
         data, repeats = self.data, int(self.repeats)
         rows = []
-        for number, entry in enumerate(self.entries):
-            of_model = cells.of(number)
+        for index, entry in enumerate(self.entries):
+            of_model = cells.of(index)
             if of_model is not None:
                 rows.append(assemble(entry, of_model, data, self.folds, repeats, self.scorers))
-        results = [one for one in rows if not one.is_baseline]
-        baselines = [one for one in rows if one.is_baseline]
+        results = [result for result in rows if not result.is_baseline]
+        baselines = [result for result in rows if result.is_baseline]
         assumption = None
         if is_complete:
             assumption = judge_assumption(results, baselines[0], data, self.seed)
@@ -151,9 +153,9 @@ def perform(
     """
     cells = None
     try:
-        with interruptible(at_once=True), opened(checkpoint, plan.identity) as place:
-            plan.draw(place)
-            cells = Cells(plan.entries, plan.data, plan.folds, place)
+        with interruptible(at_once=True), opened(checkpoint, plan.identity) as location:
+            plan.draw(location)
+            cells = Cells(plan.entries, plan.data, plan.folds, location)
             seconds = estimate_seconds(cells, n_jobs)
             if seconds is not None:
                 jobs = effective_n_jobs(n_jobs)
@@ -165,24 +167,28 @@ def perform(
                 cells.run(n_jobs, begin)
                 return plan.comparison(cells, is_complete=True)
     except KeyboardInterrupt as stop:
-        told = str(stop) or "the comparison was interrupted; the attribute comparison has the finished models"
+        message = (
+            str(stop) or "the comparison was interrupted; the attribute comparison has the finished models"
+        )
         finished = None if cells is None else plan.comparison(cells, is_complete=False)
-        raise ComparisonInterrupted(told, finished) from stop
+        raise ComparisonInterrupted(message, finished) from stop
 
 
 def versions() -> dict[str, str]:
     """Return the versions of bagwise, Python and the packages that influence the results."""
-    known = {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba")}
-    return {"bagwise": __version__, "python": platform.python_version(), **known}
+    packages = {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba")}
+    return {"bagwise": __version__, "python": platform.python_version(), **packages}
 
 
 def code_of(plan: Plan) -> str:
     """Return Python code that repeats a comparison; the user supplies X, y and groups."""
     lines = ["from bagwise import compare", ""]
     arguments = ["X", "y"]
-    if plan.given is not None:
+    if plan.named_models is not None:
         lines.append("models = {")
-        lines += [f"    {name!r}: {' '.join(repr(model).split())}," for name, model in plan.given.items()]
+        lines += [
+            f"    {name!r}: {' '.join(repr(model).split())}," for name, model in plan.named_models.items()
+        ]
         lines.append("}")
         arguments.append("models")
     elif plan.models != "default":

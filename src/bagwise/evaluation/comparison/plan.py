@@ -63,8 +63,8 @@ def read_labelled(X: Any, y: Any, groups: Any, *, from_unlabeled: bool = False) 
     require_label_per_bag(labels, bags)
     unknown = np.array([_is_missing(value) for value in labels.tolist()])
     if unknown.any():
-        known = np.unique(labels[~unknown])
-        if len(known) != 1:
+        distinct = np.unique(labels[~unknown])
+        if len(distinct) != 1:
             raise ValueError(
                 f"y has no label for {unknown.sum()} of {len(labels)} bags; remove them, as in X[known] and "
                 "y[known]. Missing labels mark unlabeled bags only if all other labels are equal."
@@ -97,18 +97,18 @@ def cut_folds(data: Labelled, cv: Any, repeats: int, seed: int) -> list[Split]:
     training = Training(data.bags, data.codes, np.ones(len(data.codes)))
     kinds = tuple(repr(as_python(label)) for label in data.classes)
     folds: list[Split] = []
-    for number in range(int(repeats)):
+    for repeat in range(int(repeats)):
         remedy = "Add more bags of that class."
-        some = bag_folds(
-            cv, training, None, seed=seed + number, kinds=kinds, remedy=remedy, groups=data.groups
+        splits = bag_folds(
+            cv, training, None, seed=seed + repeat, kinds=kinds, remedy=remedy, groups=data.groups
         )
-        held = np.concatenate([test for _, test in some])
+        held = np.concatenate([test for _, test in splits])
         if len(np.unique(held)) < len(held):
             raise ValueError(
                 "cv holds out at least one bag more than once; pass a splitter with disjoint test folds, or "
                 "an integer cv with repeats."
             )
-        folds += [(np.asarray(train), np.asarray(test)) for train, test in some]
+        folds += [(np.asarray(train), np.asarray(test)) for train, test in splits]
     return folds
 
 
@@ -147,15 +147,15 @@ def notes_of_folds(
         + "."
     ]
     if isinstance(cv, Integral) and n_folds < int(cv):
-        of_what = "bags" if data.groups is None else "groups"
-        notes.append(f"{n_folds} folds instead of {cv}, because the rarest class has too few {of_what}.")
-    of_one = [k + 1 for k, (_, test) in enumerate(folds) if len(np.unique(data.codes[test])) < 2]
-    if of_one and any(name.startswith("roc_auc") for name in scoring):
-        if len(of_one) == len(folds):
+        unit = "bags" if data.groups is None else "groups"
+        notes.append(f"{n_folds} folds instead of {cv}, because the rarest class has too few {unit}.")
+    one_class_folds = [k + 1 for k, (_, test) in enumerate(folds) if len(np.unique(data.codes[test])) < 2]
+    if one_class_folds and any(name.startswith("roc_auc") for name in scoring):
+        if len(one_class_folds) == len(folds):
             raise ValueError(
                 "every fold holds out bags of only one class, so the AUC is not defined; pass other folds, "
                 "or a scoring without roc_auc."
             )
-        which = ", ".join(map(str, of_one[:5]))
-        notes.append(f"The AUC is not defined in folds that hold out only one class: {which}.")
+        listed_folds = ", ".join(map(str, one_class_folds[:5]))
+        notes.append(f"The AUC is not defined in folds that hold out only one class: {listed_folds}.")
     return notes

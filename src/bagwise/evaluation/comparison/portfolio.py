@@ -27,7 +27,7 @@ from bagwise.models.trees import MIGradientBoostingClassifier
 from bagwise.models.wrappers.single_instance import SingleInstanceClassifier
 
 # What the label of a bag depends on, according to a model.
-ONE, SHARE, COUNT, WHOLE = "one instance", "a share", "a count", "the whole bag"
+ONE_INSTANCE, SHARE, COUNT, WHOLE = "one instance", "a share", "a count", "the whole bag"
 
 
 @dataclass(frozen=True)
@@ -119,23 +119,30 @@ def _statistics(name: str, classifier: Any) -> Model:
 
 # One or two models per family. At most eight models, so that the table fits on a screen.
 REPRESENTATIVES = (
-    _logistic("logistic, or rule", "or", ONE),
+    _logistic("logistic, or rule", "or", ONE_INSTANCE),
     _logistic("logistic, mean rule", "mean", SHARE),
     Model(
         "mixture, Gaussian",
         "mixture",
         lambda seed: MIMixture("gaussian_diag", n_init=3, random_state=seed),
-        ONE,
+        ONE_INSTANCE,
         {"n_components": [1, 2]},
     ),
     Model(
         "EM-DD",
         "diverse density",
         lambda seed: EMDD(n_init=3, random_state=seed),
-        ONE,
+        ONE_INSTANCE,
         most_instances=_OF_SEARCHES,
     ),
-    Model("MI-SVM", "kernel machine", lambda seed: MISVC(), ONE, {"C": _COST}, most_instances=_OF_KERNELS),
+    Model(
+        "MI-SVM",
+        "kernel machine",
+        lambda seed: MISVC(),
+        ONE_INSTANCE,
+        {"C": _COST},
+        most_instances=_OF_KERNELS,
+    ),
     _copied("copied labels, logistic", "mean", SHARE),
     _copied("copied labels, forest", "mean", SHARE, forest=True),
     _statistics("bag statistics, SVM", SVC()),
@@ -143,8 +150,15 @@ REPRESENTATIVES = (
 
 # Additional models of `bagwise demo --all`.
 VARIANTS = (
-    _logistic("logistic, softmax", "softmax", ONE),
-    Model("MissSVM", "kernel machine", lambda seed: MissSVC(), ONE, {"C": _COST}, most_instances=_OF_KERNELS),
+    _logistic("logistic, softmax", "softmax", ONE_INSTANCE),
+    Model(
+        "MissSVM",
+        "kernel machine",
+        lambda seed: MissSVC(),
+        ONE_INSTANCE,
+        {"C": _COST},
+        most_instances=_OF_KERNELS,
+    ),
     Model(
         "set kernel",
         "kernel machine",
@@ -153,10 +167,10 @@ VARIANTS = (
         {"C": _COST},
         most_instances=_OF_KERNELS,
     ),
-    _logistic("logistic, maximum", "max", ONE),
+    _logistic("logistic, maximum", "max", ONE_INSTANCE),
     _logistic("logistic, geometric mean", "geometric_mean", SHARE),
-    _copied("copied, logistic, max", "max", ONE),
-    _copied("copied, forest, max", "max", ONE, forest=True),
+    _copied("copied, logistic, max", "max", ONE_INSTANCE),
+    _copied("copied, forest, max", "max", ONE_INSTANCE, forest=True),
     _statistics("bag statistics, logistic", LogisticRegression(max_iter=1000)),
 )
 
@@ -173,7 +187,7 @@ FURTHER = (
         "boosted trees",
         "boosting",
         lambda seed: MIGradientBoostingClassifier(random_state=seed),
-        ONE,
+        ONE_INSTANCE,
         {"n_estimators": [30, 100]},
         most_instances=_OF_TREES,
     ),
@@ -199,14 +213,14 @@ FROM_UNLABELED = (
         "LSDD",
         "kernel machine",
         lambda seed: LSDDClassifierCV(random_state=seed),
-        ONE,
+        ONE_INSTANCE,
         most_instances=_OF_KERNELS,
     ),
     Model(
         "puMIL",
         "kernel machine",
         lambda seed: PUMILClassifier(random_state=seed),
-        ONE,
+        ONE_INSTANCE,
         most_instances=_OF_KERNELS,
     ),
 )
@@ -243,16 +257,28 @@ _FAMILIES = {
     "pu": "kernel machine",
     "embedding": "embedding",
 }
-_OF_RULES = {"or": ONE, "max": ONE, "softmax": ONE, "mean": SHARE, "geometric_mean": SHARE}
+_OF_RULES = {
+    "or": ONE_INSTANCE,
+    "max": ONE_INSTANCE,
+    "softmax": ONE_INSTANCE,
+    "mean": SHARE,
+    "geometric_mean": SHARE,
+}
 _OF_RULES |= {"threshold": COUNT, "count_logistic": COUNT, "count_table": COUNT}
 _OF_FAMILIES = {
-    "diverse density": ONE,
+    "diverse density": ONE_INSTANCE,
     "prototypes": WHOLE,
     "neighbors": WHOLE,
-    "box": ONE,
+    "box": ONE_INSTANCE,
     "embedding": WHOLE,
 }
-_OF_CLASSES = {"MISVC": ONE, "InstanceMISVC": ONE, "MissSVC": ONE, "SparseMISVC": ONE, "SetKernelSVC": WHOLE}
+_OF_CLASSES = {
+    "MISVC": ONE_INSTANCE,
+    "InstanceMISVC": ONE_INSTANCE,
+    "MissSVC": ONE_INSTANCE,
+    "SparseMISVC": ONE_INSTANCE,
+    "SetKernelSVC": WHOLE,
+}
 
 
 def entry_of(name: str, estimator: Any, seed: int) -> Entry:

@@ -81,5 +81,5 @@ class ModelResult:
         return self.family == "baseline"
 
     def __repr__(self) -> str:
-        said = ", ".join(f"{name} {value:.3f}" for name, value in self.mean.items())
-        return f"ModelResult({self.name!r}: {self.error or said})"
+        means = ", ".join(f"{name} {value:.3f}" for name, value in self.mean.items())
+        return f"ModelResult({self.name!r}: {self.error or means})"

@@ -42,7 +42,7 @@ class Cells:
         The bags.
     folds : sequence of (train, test)
         The splits.
-    `place` : CheckpointLocation, optional
+    checkpoint : CheckpointLocation, optional
         Checkpoint that stores finished cells. Stored cells are not computed again.
     """
 
@@ -53,28 +53,28 @@ class Cells:
         entries: Sequence[Entry],
         data: Labelled,
         folds: Sequence[Split],
-        place: CheckpointLocation = NO_CHECKPOINT,
+        checkpoint: CheckpointLocation = NO_CHECKPOINT,
     ):
         self.entries = entries
         self.data = data
         self.folds = folds
-        self.place = place
-        self.found: dict[Key, dict[str, Any]] = {}
+        self.checkpoint = checkpoint
+        self.finished: dict[Key, dict[str, Any]] = {}
         # The first bags of each class: enough to compile code and to estimate the time of a fit.
         self.few = np.sort(
             np.concatenate(
                 [np.flatnonzero(data.codes == code)[:_OF_A_CLASS] for code in np.unique(data.codes)]
             )
         )
-        known = [(key, place.within(_name(key))) for key in self._keys()]
-        self.found |= {key: cell.end() for key, cell in known if cell.has_ended}
+        stored = [(key, checkpoint.within(_name(key))) for key in self._keys()]
+        self.finished |= {key: cell.end() for key, cell in stored if cell.has_ended}
 
     def of(self, model: int) -> list[dict[str, Any]] | None:
         """Return the cells of a model up to the first failed one; None if one is missing."""
         keys = [(model, split) for split in range(len(self.folds))]
-        known = [self.found.get(key) for key in keys]
+        results = [self.finished.get(key) for key in keys]
         cells = []
-        for cell in known:
+        for cell in results:
             if cell is None:
                 return None
             cells.append(cell)
@@ -84,7 +84,7 @@ class Cells:
 
     def n_left(self, model: int) -> int:
         """Return the number of splits of a model that are not computed yet."""
-        return sum((model, split) not in self.found for split in range(len(self.folds)))
+        return sum((model, split) not in self.finished for split in range(len(self.folds)))
 
     def run(self, n_jobs: int | None, begin: Callable[[str], None]) -> None:
         """Compute all missing cells.
@@ -96,7 +96,7 @@ class Cells:
         begin : callable
             Called once before the first cell, and with the name of each finished cell.
         """
-        left = [key for key in self._keys() if key not in self.found]
+        left = [key for key in self._keys() if key not in self.finished]
         computed: Iterable[tuple[Key, dict[str, Any]]]
         if effective_n_jobs(n_jobs) == 1:
             # Lazy, so that the remaining splits of a failed model are skipped.
@@ -107,8 +107,8 @@ class Cells:
         begin("")
         for key, cell in computed:
             raise_if_stopped()
-            self.found[key] = cell
-            self.place.within(_name(key)).finish(cell)
+            self.finished[key] = cell
+            self.checkpoint.within(_name(key)).finish(cell)
             model, split = key
             begin(f"{self.entries[model].name}, split {split + 1} of {len(self.folds)}")
 
@@ -118,7 +118,7 @@ class Cells:
     def _has_failed(self, key: Key) -> bool:
         """Return whether an earlier split of the model failed. The model then has no scores anyway."""
         model, split = key
-        before = [self.found.get((model, k)) for k in range(split)]
+        before = [self.finished.get((model, k)) for k in range(split)]
         return any(cell is not None and cell["error"] is not None for cell in before)
 
     def _arguments(self, key: Key) -> tuple[Any, ...]:
@@ -150,8 +150,8 @@ def estimate_seconds(cells: Cells, n_jobs: int | None) -> float | None:
     total, is_known = 0.0, False
     # Use one group per bag, so that this tiny subset can be split; the cost is the same.
     groups = None if data.groups is None else np.arange(len(data.y))
-    for number, entry in enumerate(cells.entries):
-        left = cells.n_left(number)
+    for index, entry in enumerate(cells.entries):
+        left = cells.n_left(index)
         if not left:
             continue
         for _ in range(2):
@@ -219,7 +219,7 @@ def run_cell(
         except Exception as error:  # after any error, the comparison continues with the other models
             raise_if_stopped()
             cell["error"] = sentence_of(error)
-    cell["warnings"] = list(dict.fromkeys(" ".join(str(one.message).split()) for one in caught))
+    cell["warnings"] = list(dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught))
     return cell
 
 
@@ -249,7 +249,7 @@ def _plain(value: Any) -> Any:
 
 def sentence_of(error: BaseException) -> str:
     """Return an error message on one line, with the exception type unless the model rejected its input."""
-    told = " ".join(str(error).split())
-    if isinstance(error, (ValueError, TypeError, MemoryError)) and told:
-        return told
-    return f"{type(error).__name__}: {told}" if told else type(error).__name__
+    message = " ".join(str(error).split())
+    if isinstance(error, (ValueError, TypeError, MemoryError)) and message:
+        return message
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer, get_scorer_names
 
 from bagwise._core.sklearn_private import available_if
-from bagwise.evaluation.comparison.differences import corrected_t, held_per_learned
+from bagwise.evaluation.comparison.differences import corrected_t, mean_test_train_ratio
 from bagwise.evaluation.comparison.plan import Labelled, Split
 from bagwise.evaluation.comparison.results import Interval
 from bagwise.evaluation.held_out.scores import score_by_bag, score_with_interval
@@ -103,8 +103,8 @@ def _scorer(scorer: Any, n_classes: int) -> Callable[..., float]:
     try:
         return get_scorer(scorer)
     except (ValueError, TypeError, KeyError):
-        known = get_scorer_names()
-        near = get_close_matches(str(scorer), known, n=1)
+        scorer_names = get_scorer_names()
+        near = get_close_matches(str(scorer), scorer_names, n=1)
         hint = f"did you mean {near[0]!r}?" if near else "see sklearn.metrics.get_scorer_names()."
         raise ValueError(f"unknown scoring {scorer!r}; {hint}") from None
 
@@ -143,11 +143,11 @@ def score_together(
     folds : sequence of (train, test)
         All splits.
     """
-    found = [score_with_interval(name, held, groups) for held, groups in repeats]
-    if all(one is not None for one in found):
-        value, low, high = np.mean([one for one in found if one is not None], axis=0)
+    results = [score_with_interval(name, held, groups) for held, groups in repeats]
+    if all(result is not None for result in results):
+        value, low, high = np.mean([result for result in results if result is not None], axis=0)
         return float(value), (float(low), float(high))
     if np.isnan(scores).all():
         return np.nan, (np.nan, np.nan)
-    mean, low, high, _ = corrected_t(scores, held_per_learned(folds))
+    mean, low, high, _ = corrected_t(scores, mean_test_train_ratio(folds))
     return mean, (low, high)

@@ -83,7 +83,7 @@ def facts_of(data: Labelled, folds: list[Split]) -> Facts:
 def _rarest(data: Labelled, train: np.ndarray) -> int:
     """Return the number of bags (or groups) of the rarest class in a training set."""
     of_class = [train[data.codes[train] == code] for code in range(len(data.classes))]
-    return min(len(some) if data.groups is None else len(np.unique(data.groups[some])) for some in of_class)
+    return min(len(rows) if data.groups is None else len(np.unique(data.groups[rows])) for rows in of_class)
 
 
 def suited_models(

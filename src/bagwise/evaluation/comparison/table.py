@@ -48,21 +48,21 @@ def _headings(comparison: Comparison) -> list[str]:
 def _cells(comparison: Comparison) -> list[list[str]]:
     """Return the cells of the text table, one row per model, best first."""
     first, *others = comparison.scoring
-    behind = {one.name: one for one in comparison.differences()}
+    behind = {d.name: d for d in comparison.differences()}
     rows = []
-    for one in comparison.rows:
-        difference = behind.get(one.name)
-        low, high = sorted(shown(first, end) for end in one.interval[first])
-        value = _number(shown(first, one.mean[first]))
+    for result in comparison.rows:
+        difference = behind.get(result.name)
+        low, high = sorted(shown(first, end) for end in result.interval[first])
+        value = _format_value(shown(first, result.mean[first]))
         away = "" if difference is None else _signed(shown(first, difference.mean))
         rows.append(
             [
-                one.name if len(one.name) <= _LONGEST_NAME else one.name[: _LONGEST_NAME - 1] + "…",
-                value if np.isnan(low) else f"{value} ({_number(low)}-{_number(high)})",
-                *(_number(shown(name, one.mean[name])) for name in others[:2]),
-                "failed" if one.error else away,
+                result.name if len(result.name) <= _LONGEST_NAME else result.name[: _LONGEST_NAME - 1] + "…",
+                value if np.isnan(low) else f"{value} ({_format_value(low)}-{_format_value(high)})",
+                *(_format_value(shown(name, result.mean[name])) for name in others[:2]),
+                "failed" if result.error else away,
                 "" if difference is None else _p_value(difference.p),
-                _seconds(one),
+                _seconds(result),
             ]
         )
     return rows
@@ -84,45 +84,47 @@ def as_text(comparison: Comparison) -> str:
 def remarks(comparison: Comparison) -> list[str]:
     """Return the remarks below the table: folds and seed, failures, and the supported assumption."""
     n_folds = len(comparison.folds_) // comparison.n_repeats
-    how = f"{len(comparison.y_)} bags, {n_folds} folds"
+    summary = f"{len(comparison.y_)} bags, {n_folds} folds"
     if comparison.n_repeats > 1:
-        how += f", {comparison.n_repeats} repeats"
+        summary += f", {comparison.n_repeats} repeats"
     if comparison.groups_ is not None:
-        how += f", {len(np.unique(comparison.groups_))} groups kept together"
-    how += f", seed {comparison.seed_}."
+        summary += f", {len(np.unique(comparison.groups_))} groups kept together"
+    summary += f", seed {comparison.seed_}."
     if comparison.best is not None:
-        how += " vs best: difference from the best model, with p of the corrected resampled t-test."
+        summary += " vs best: difference from the best model, with p of the corrected resampled t-test."
     if not comparison.is_complete:
-        how = f"Interrupted: only finished models are shown. {how}"
-    told = [how]
-    told += [f"{one.name} failed: {one.error}" for one in comparison.rows if one.error is not None]
+        summary = f"Interrupted: only finished models are shown. {summary}"
+    texts = [summary]
+    texts += [
+        f"{result.name} failed: {result.error}" for result in comparison.rows if result.error is not None
+    ]
     if comparison.assumption_ is not None:
-        told.append(comparison.assumption_.sentence)
-    return told
+        texts.append(comparison.assumption_.sentence)
+    return texts
 
 
 def as_frame(comparison: Comparison) -> Any:
     """Return a pandas data frame with one row per model, best first."""
     import pandas as pd
 
-    behind = {one.name: one for one in comparison.differences()}
+    behind = {d.name: d for d in comparison.differences()}
     rows = []
-    for one in comparison.rows:
-        row: dict[str, Any] = {"model": one.name, "family": one.family, "assumes": one.assumes}
+    for result in comparison.rows:
+        row: dict[str, Any] = {"model": result.name, "family": result.family, "assumes": result.assumes}
         for name in comparison.scoring:
-            low, high = one.interval[name]
-            row |= {name: one.mean[name], f"{name}_low": low, f"{name}_high": high}
-        difference = behind.get(one.name)
+            low, high = result.interval[name]
+            row |= {name: result.mean[name], f"{name}_low": low, f"{name}_high": high}
+        difference = behind.get(result.name)
         row["difference"] = np.nan if difference is None else difference.mean
         row["p"] = np.nan if difference is None else difference.p
-        row["fit_seconds"] = float(np.mean(one.fit_seconds))
-        row["predict_seconds"] = float(np.mean(one.predict_seconds))
-        row["error"] = one.error
+        row["fit_seconds"] = float(np.mean(result.fit_seconds))
+        row["predict_seconds"] = float(np.mean(result.predict_seconds))
+        row["error"] = result.error
         rows.append(row)
     return pd.DataFrame(rows).set_index("model")
 
 
-def _number(value: float) -> str:
+def _format_value(value: float) -> str:
     return (
         "-" if np.isnan(value) else f"{value:.3f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.2f}"
     )
@@ -136,8 +138,8 @@ def _p_value(p: float) -> str:
     return "" if np.isnan(p) else "<.001" if p < 0.001 else f"{p:.3f}".replace("0.", ".", 1)
 
 
-def _seconds(one: ModelResult) -> str:
-    total = float(np.sum(one.fit_seconds + one.predict_seconds))
+def _seconds(result: ModelResult) -> str:
+    total = float(np.sum(result.fit_seconds + result.predict_seconds))
     return "-" if np.isnan(total) else f"{total:.1f}" if total < 100 else f"{total:.0f}"
 
 
@@ -145,21 +147,21 @@ def plot_comparison(comparison: Comparison, scoring: str | None = None, *, ax: A
     """Plot scores with intervals, one line per model, best on top: see `Comparison.plot`."""
     scoring = comparison.scoring[0] if scoring is None else scoring
     if scoring not in comparison.scoring:
-        known = ", ".join(map(repr, comparison.scoring))
-        raise ValueError(f"scoring must be one of {known}; got {scoring!r}.")
-    rows = [one for one in comparison.rows if np.isfinite(one.mean[scoring])]
-    rows.sort(key=lambda one: one.mean[scoring])
+        names = ", ".join(map(repr, comparison.scoring))
+        raise ValueError(f"scoring must be one of {names}; got {scoring!r}.")
+    rows = [result for result in comparison.rows if np.isfinite(result.mean[scoring])]
+    rows.sort(key=lambda result: result.mean[scoring])
     ax, palette = axes_for(ax, 6.4, 1.1 + 0.36 * max(1, len(rows)))
     best = comparison.best
-    for place, one in enumerate(rows):
-        colour = palette.faint if one.is_baseline else palette.accent if one is best else palette.chosen
-        splits = shown(scoring, one.scores[scoring])
-        ax.plot(splits, np.full(len(splits), place - 0.22), "|", color=palette.quiet, markersize=5)
-        ends = [shown(scoring, end) for end in one.interval[scoring]]
+    for position, result in enumerate(rows):
+        colour = palette.faint if result.is_baseline else palette.accent if result is best else palette.chosen
+        splits = shown(scoring, result.scores[scoring])
+        ax.plot(splits, np.full(len(splits), position - 0.22), "|", color=palette.quiet, markersize=5)
+        ends = [shown(scoring, end) for end in result.interval[scoring]]
         if np.isfinite(ends).all():
-            ax.plot(ends, [place, place], color=colour, linewidth=2, solid_capstyle="butt")
-        ax.plot(shown(scoring, one.mean[scoring]), place, "o", color=colour, markersize=6)
-    ax.set_yticks(range(len(rows)), [one.name for one in rows])
+            ax.plot(ends, [position, position], color=colour, linewidth=2, solid_capstyle="butt")
+        ax.plot(shown(scoring, result.mean[scoring]), position, "o", color=colour, markersize=6)
+    ax.set_yticks(range(len(rows)), [result.name for result in rows])
     ax.set_ylim(-0.6, len(rows) - 0.4)
     better = " (lower is better)" if scoring.startswith("neg_") else ""
     ax.set_xlabel(f"{title_of_shown(scoring)} of held-out bags{better}, 95 % interval; small marks: splits")

@@ -20,7 +20,7 @@ N_FOLDS = 5
 
 
 @dataclass(frozen=True)
-class Score:
+class ModelScores:
     """Scores of a model on test bags, averaged over the folds."""
 
     model: Model
@@ -43,7 +43,7 @@ def cross_validate(
     folds: Sequence[tuple[np.ndarray, np.ndarray]],
     seed: int,
     begin: Callable[[str], None],
-) -> Score:
+) -> ModelScores:
     """Fit a model to the training bags of each fold and score it on the test bags.
 
     Parameters
@@ -82,7 +82,7 @@ def cross_validate(
             for fitted, (_, test) in zip(held.models, folds, strict=True)
         ]
         of_instances = time.perf_counter() - start
-    return Score(
+    return ModelScores(
         model,
         float(np.mean(accuracy)),
         float(np.mean(bag_auc)),

@@ -22,7 +22,7 @@ from bagwise.models.wrappers.instance_level import (
 )
 
 _LEAST_EFFECT = 1e-9  # relative to the largest effect; smaller effects are rounding errors
-_MOST_NUMBERS = 2**22  # values that are scored at once
+_MOST_VALUES = 2**22  # values that are scored at once
 
 
 def explain_bag(
@@ -77,8 +77,8 @@ def explain_bag(
     >>> from bagwise import MILogisticRegression, explain_bag, make_noisy_or_bags
     >>> data = make_noisy_or_bags(100, size=(2, 6), random_state=0)
     >>> model = MILogisticRegression(random_state=0).fit(data.bags, data.y)
-    >>> found = explain_bag(model, data.bags, 7)
-    >>> list(found.columns)
+    >>> explanation = explain_bag(model, data.bags, 7)
+    >>> list(explanation.columns)
     ['instance', 'probability', 'posterior', 'without']
     """
     if label_names(model) is not None:
@@ -88,8 +88,8 @@ def explain_bag(
         )
     if min(n_instances, n_features + 1, n_leading + 1) < 1:
         raise ValueError("n_instances must be >= 1, and n_features and n_leading must be >= 0.")
-    place, bag, usual = _find(bags, id)
-    label = None if y is None else as_python(np.asarray(y)[place])
+    index, bag, usual = _find(bags, id)
+    label = None if y is None else as_python(np.asarray(y)[index])
     kind, values = instance_predictions(model, bag)
     kind_of_bag, of_bag = _of_bags(model, bag)
     classes = np.asarray(model.classes_)
@@ -103,8 +103,8 @@ def explain_bag(
     columns |= {name: side[order] for name, side in bag.instance_columns.items() if side.ndim == 1}
     columns[kind] = values[order]
     if column is None and hasattr(instance_model(model), "posterior_instances"):
-        given = np.array([positive if label is None else label])
-        columns["posterior"] = posterior_of_instances(model, bag, given)[order]
+        labels = np.array([positive if label is None else label])
+        columns["posterior"] = posterior_of_instances(model, bag, labels)[order]
     columns["without"] = _without(model, bag, order, column)
     leading = [
         (int(row), _effects(model, bag, int(row), usual, column, n_features)) for row in order[:n_leading]
@@ -124,21 +124,21 @@ def explain_bag(
 
 def _find(bags: Any, id: Any) -> tuple[int, Bags, np.ndarray]:
     """Return the index of a bag, the bag, and the reference values (of a scan: first 1000 bags)."""
-    known: Any = bags if is_scan(bags) else as_bags(bags)
-    if id is None and len(known) != 1:
-        raise ValueError(f"there are {len(known)} bags; pass the id of the one to explain.")
-    place = 0 if id is None else index_of(known.ids, id)
-    one = known[place : place + 1]
-    if is_scan(known):
-        return place, one.load(), usual_values(known.head(1000))
-    return place, one, usual_values(known)
+    checked_bags: Any = bags if is_scan(bags) else as_bags(bags)
+    if id is None and len(checked_bags) != 1:
+        raise ValueError(f"there are {len(checked_bags)} bags; pass the id of the one to explain.")
+    index = 0 if id is None else index_of(checked_bags.ids, id)
+    bag = checked_bags[index : index + 1]
+    if is_scan(checked_bags):
+        return index, bag.load(), usual_values(checked_bags.head(1000))
+    return index, bag, usual_values(checked_bags)
 
 
 def _of_bags(model: Any, bags: Bags) -> tuple[str, np.ndarray]:
-    said = bag_predictions(model, bags)
-    if said is None:
+    prediction = bag_predictions(model, bags)
+    if prediction is None:
         raise TypeError(f"{type(model).__name__} has neither predict_proba nor decision_function for bags.")
-    return said
+    return prediction
 
 
 def _without(model: Any, bag: Bags, rows: np.ndarray, column: int | None) -> np.ndarray:
@@ -146,13 +146,13 @@ def _without(model: Any, bag: Bags, rows: np.ndarray, column: int | None) -> np.
     n = bag.n_instances
     if n == 1:
         return np.full(len(rows), np.nan)
-    said = np.empty(len(rows))
-    for place, row in enumerate(rows):
+    predictions = np.empty(len(rows))
+    for index, row in enumerate(rows):
         left = np.delete(np.arange(n), row)
         rest = Bags(bag.instances[left], [0, n - 1], feature_names=bag.feature_names)
         value = _of_bags(model, rest)[1]
-        said[place] = value[0] if column is None else value[0, column]
-    return said
+        predictions[index] = value[0] if column is None else value[0, column]
+    return predictions
 
 
 def _effects(
@@ -210,15 +210,15 @@ def feature_effects(model: Any, bags: Bags, row: int, usual: np.ndarray, column:
     X = bags.instances
     x = np.asarray(X[[row]].toarray() if sp.issparse(X) else X[[row]], dtype=np.float64)[0]
     effects = np.zeros(len(x))
-    known = ~np.isnan(usual)
-    changed = np.flatnonzero(known & (x != usual))
-    here = _scores(model, bags, np.array([x]), column)[0]
-    step = max(1, _MOST_NUMBERS // len(x))
+    is_defined = ~np.isnan(usual)
+    changed = np.flatnonzero(is_defined & (x != usual))
+    score = _scores(model, bags, np.array([x]), column)[0]
+    step = max(1, _MOST_VALUES // len(x))
     for start in range(0, len(changed), step):
-        some = changed[start : start + step]
-        rows = np.repeat(x[None], len(some), axis=0)
-        rows[np.arange(len(some)), some] = usual[some]
-        effects[some] = here - _scores(model, bags, rows, column)
+        batch = changed[start : start + step]
+        rows = np.repeat(x[None], len(batch), axis=0)
+        rows[np.arange(len(batch)), batch] = usual[batch]
+        effects[batch] = score - _scores(model, bags, rows, column)
     return effects
 
 

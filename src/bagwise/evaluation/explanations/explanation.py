@@ -73,11 +73,11 @@ class BagExplanation:
     >>> from bagwise import MILogisticRegression, explain_bag, make_noisy_or_bags
     >>> data = make_noisy_or_bags(100, size=(2, 6), random_state=0)
     >>> model = MILogisticRegression(random_state=0).fit(data.bags, data.y)
-    >>> found = explain_bag(model, data.bags, 7)
-    >>> found.kind, bool(found.value == model.predict_proba(data.bags[[7]])[0, 1])
+    >>> explanation = explain_bag(model, data.bags, 7)
+    >>> explanation.kind, bool(explanation.value == model.predict_proba(data.bags[[7]])[0, 1])
     ('probability', True)
-    >>> leader, effects = found.features[0]
-    >>> bool(leader == found.columns["instance"][0])
+    >>> leader, effects = explanation.features[0]
+    >>> bool(leader == explanation.columns["instance"][0])
     True
     """
 
@@ -99,9 +99,9 @@ class BagExplanation:
     def sentence(self, positive: str | None = None) -> str:
         """Return the prediction for the bag as a sentence."""
         name = self.positive if positive is None else positive
-        what = f"probability of {name!r}" if self.kind == "probability" else f"score for {name!r}"
+        quantity = f"probability of {name!r}" if self.kind == "probability" else f"score for {name!r}"
         instances = "1 instance" if self.n_instances == 1 else f"{self.n_instances:,} instances"
-        return f"bag {self.bag!r}, {instances}: {what} {self.value:.4g}"
+        return f"bag {self.bag!r}, {instances}: {quantity} {self.value:.4g}"
 
     def table(self) -> Table:
         """Return the listed instances as a table: index, then text columns, then numeric columns."""
@@ -116,10 +116,10 @@ class BagExplanation:
 
     def feature_tables(self) -> list[Table]:
         """Return the most important features, one table for each of the first instances."""
-        what = "change in log-odds" if self.instance_kind == "probability" else "change in score"
+        heading = "change in log-odds" if self.instance_kind == "probability" else "change in score"
         return [
             Table.of(
-                [f"instance {instance}", "value", "reference", what],
+                [f"instance {instance}", "value", "reference", heading],
                 [[e.name, f"{e.value:.4g}", f"{e.usual:.4g}", f"{e.effect:+.3g}"] for e in effects],
             )
             for instance, effects in self.features
@@ -146,16 +146,16 @@ class BagExplanation:
         """
         n_rows = len(self.columns["instance"])
         height = 1.3 + 0.26 * max(n_rows, 4)
-        is_own = ax is None
-        if is_own and self.features:
+        is_new_figure = ax is None
+        if is_new_figure and self.features:
             _, panels = new_panels(7.2, height, 1, 2)
             ax = panels[0, 0]
             _draw_features(panels[0, 1], self)
         ax, palette = axes_for(ax, 4.2, height)
         _draw_instances(ax, palette, self)
-        how: dict[str, Any] = {"frameon": False, "fontsize": "small"}
-        if is_own:
-            ax.figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3, **how)
+        style: dict[str, Any] = {"frameon": False, "fontsize": "small"}
+        if is_new_figure:
+            ax.figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3, **style)
         else:
             legend_above(ax)
         return Display(ax.figure, ax)
@@ -170,14 +170,16 @@ def _text(value: Any) -> str:
 def _draw_instances(ax: Any, palette: Palette, explanation: BagExplanation) -> None:
     columns, kind = explanation.columns, explanation.instance_kind
     values, without = columns[kind], columns["without"]
-    places = np.arange(len(values))[::-1]
-    ax.barh(places, values, color=palette.positive, height=0.6, alpha=0.85, label=f"{kind} of the instance")
+    positions = np.arange(len(values))[::-1]
+    ax.barh(
+        positions, values, color=palette.positive, height=0.6, alpha=0.85, label=f"{kind} of the instance"
+    )
     ax.axvline(explanation.value, color=palette.chosen, linewidth=1.0, label=f"{explanation.kind} of the bag")
     left = np.isfinite(without)
     if left.any():
-        how = {"color": palette.chosen, "markersize": 4, "label": "bag without the instance"}
-        ax.plot(without[left], places[left], "D", **how)
-    ax.set_yticks(places, [_name(explanation, row) for row in range(len(values))])
+        style = {"color": palette.chosen, "markersize": 4, "label": "bag without the instance"}
+        ax.plot(without[left], positions[left], "D", **style)
+    ax.set_yticks(positions, [_name(explanation, row) for row in range(len(values))])
     if explanation.kind == kind == "probability":
         ax.set_xlim(0, 1.02)
     else:
@@ -190,14 +192,14 @@ def _draw_instances(ax: Any, palette: Palette, explanation: BagExplanation) -> N
 def _draw_features(ax: Any, explanation: BagExplanation) -> None:
     palette = palette_of(ax)
     _, effects = explanation.features[0]
-    places = np.arange(len(effects))[::-1]
+    positions = np.arange(len(effects))[::-1]
     sizes = [effect.effect for effect in effects]
     colors = [palette.positive if size > 0 else palette.negative for size in sizes]
-    ax.barh(places, sizes, color=colors, height=0.6, alpha=0.85)
+    ax.barh(positions, sizes, color=colors, height=0.6, alpha=0.85)
     ax.axvline(0, color=palette.faint, linewidth=0.6)
-    ax.set_yticks(places, [f"{_short(effect.name)} = {effect.value:.3g}" for effect in effects])
-    what = "log-odds" if explanation.instance_kind == "probability" else "score"
-    ax.set_xlabel(f"change in {what} compared with the reference value")
+    ax.set_yticks(positions, [f"{_short(effect.name)} = {effect.value:.3g}" for effect in effects])
+    quantity = "log-odds" if explanation.instance_kind == "probability" else "score"
+    ax.set_xlabel(f"change in {quantity} compared with the reference value")
     ax.set_title(f"features of {_name(explanation, 0)}", loc="left", fontsize="medium")
 
 

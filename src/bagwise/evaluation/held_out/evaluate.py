@@ -49,7 +49,7 @@ class Evaluation:
             heads = [f"{self.held.n_folds}-fold cross-validation", "score", "from", "to"]
             order = ("value", "low", "high")
         rows = [
-            [self.titles[name], *(_number(score[key]) for key in order)]
+            [self.titles[name], *(_format_value(score[key]) for key in order)]
             for name, score in self.scores.items()
         ]
         return Table.of(heads, rows, note=self.meaning)
@@ -81,9 +81,9 @@ def evaluate(
     held: HeldOut, groups: np.ndarray | None = None, names: tuple[str, str] | None = None
 ) -> Evaluation:
     """Score predictions of labelled bags; `names` are the displayed names of the two classes."""
-    found = score_held_out(held, groups, None if names is None else names.__getitem__)
-    scores = {score.name: {"value": score.value, "low": score.low, "high": score.high} for score in found}
-    return Evaluation(held, groups, scores, {score.name: score.title for score in found}, False)
+    results = score_held_out(held, groups, None if names is None else names.__getitem__)
+    scores = {score.name: {"value": score.value, "low": score.low, "high": score.high} for score in results}
+    return Evaluation(held, groups, scores, {score.name: score.title for score in results}, False)
 
 
 def evaluate_unlabeled(
@@ -95,10 +95,10 @@ def evaluate_unlabeled(
     """
     from bagwise.evaluation.pu_reports import pu_report
 
-    known = {
+    prior_attributes = {
         name: getattr(model, name) for name in ("class_prior_", "prior_estimate_") if hasattr(model, name)
     }
-    report = pu_report(SimpleNamespace(decision_function=lambda X: held.score, **known), bags, y)
+    report = pu_report(SimpleNamespace(decision_function=lambda X: held.score, **prior_attributes), bags, y)
     names = ("class_prior", "precision", "recall", "f1", "auc", "risk")
     scores = {
         name: dict(zip(("low", "value", "high"), map(float, getattr(report, name)), strict=True))
@@ -107,5 +107,5 @@ def evaluate_unlabeled(
     return Evaluation(held, groups, scores, {name: name.replace("_", " ") for name in names}, True)
 
 
-def _number(value: float) -> str:
+def _format_value(value: float) -> str:
     return "-" if value != value else f"{value:.3f}"

@@ -75,8 +75,8 @@ def auc_interval(
     R. G. Newcombe (2006), Statistics in Medicine 25, 559-573.
     """
     in_order, influence, counts = 0.0, np.zeros(len(score)), []
-    for number in np.unique(fold):
-        above, below = (np.flatnonzero((fold == number) & (positive == side)) for side in (True, False))
+    for fold_index in np.unique(fold):
+        above, below = (np.flatnonzero((fold == fold_index) & (positive == side)) for side in (True, False))
         if not len(above) or not len(below):
             continue
         beats, beaten = _wins(score[above], score[below])

@@ -96,19 +96,19 @@ def score_held_out(
     Cross-validation confidence intervals for test error). They do not cover how another training set would
     change the model.
     """
-    word = word or (lambda place: str(held.classes[place]))
+    word = word or (lambda index: str(held.classes[index]))
     scores = []
 
-    def add(name: str, title: str, found: tuple[float, float, float] | None) -> None:
-        if found is not None:
-            scores.append(Score(name, title, *found))
+    def add(name: str, title: str, result: tuple[float, float, float] | None) -> None:
+        if result is not None:
+            scores.append(Score(name, title, *result))
 
     add("accuracy", "accuracy", score_with_interval("accuracy", held, groups))
-    for place in reversed(range(len(held.classes))):
-        called, rows = word(place), held.codes == place
-        hits, some = held.is_right[rows], None if groups is None else groups[rows]
-        found = float(hits.mean()), *share_interval(hits, some)
-        add(f"recall_{called}", f"recall of '{called}'", found)
+    for index in reversed(range(len(held.classes))):
+        called, rows = word(index), held.codes == index
+        hits, class_groups = held.is_right[rows], None if groups is None else groups[rows]
+        result = float(hits.mean()), *share_interval(hits, class_groups)
+        add(f"recall_{called}", f"recall of '{called}'", result)
     add("auc", "AUC", score_with_interval("roc_auc", held, groups))
     brier = score_with_interval("neg_brier_score", held, groups)
     if brier is not None:

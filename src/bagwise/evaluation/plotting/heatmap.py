@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from bagwise._display.pictures import LIGHT, Display, axes_for, heat_map
 from bagwise.data.bags import Bags
-from bagwise.evaluation.plotting.one_bag import say_of_one
+from bagwise.evaluation.plotting.one_bag import predict_one_bag
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,46 +76,48 @@ def plot_heatmap(
     >>> plot_heatmap(model, slides, "s3").ax_.get_title(loc="left")[:10]
     'bag s3: P('
     """
-    said = say_of_one(model, bags, id, label)
-    places = _places(said.bag, coords)
+    prediction = predict_one_bag(model, bags, id, label)
+    coordinates = _coordinates(prediction.bag, coords)
     if patch_size is not None and not patch_size > 0:
         raise ValueError(f"patch_size must be positive; got {patch_size!r}.")
-    size = _usual_distance(places) if patch_size is None else float(patch_size)
-    low, high = places.min(axis=0), places.max(axis=0) + size
+    size = _usual_distance(coordinates) if patch_size is None else float(patch_size)
+    low, high = coordinates.min(axis=0), coordinates.max(axis=0) + size
     width, height = high - low
     ax, palette = axes_for(ax, 6.0, 1.0 + 5.0 * min(2.0, max(0.4, height / width)))
     from matplotlib.cm import ScalarMappable
     from matplotlib.collections import PolyCollection
     from matplotlib.colors import Normalize
 
-    ends = (0.0, 1.0) if said.kind == "probability" else (said.values.min(), said.values.max())
+    ends = (
+        (0.0, 1.0) if prediction.kind == "probability" else (prediction.values.min(), prediction.values.max())
+    )
     scale = ScalarMappable(Normalize(*ends), heat_map(palette if image is None else LIGHT))
-    colors = scale.to_rgba(said.values)
+    colors = scale.to_rgba(prediction.values)
     if image is not None:
         low, high = np.minimum(low, 0.0), _draw_image(ax, image, high, downsample)
         # Patches with small values are transparent, so that the image below remains visible.
-        colors[:, 3] = 0.05 + 0.8 * np.sqrt(np.clip(scale.norm(said.values), 0.0, 1.0))
+        colors[:, 3] = 0.05 + 0.8 * np.sqrt(np.clip(scale.norm(prediction.values), 0.0, 1.0))
     corners = np.array([[0, 0], [1, 0], [1, 1], [0, 1]]) * size
     patches = PolyCollection(
-        list(places[:, None, :] + corners),
+        list(coordinates[:, None, :] + corners),
         facecolors=colors,
         edgecolors="face" if image is None else "none",
         linewidths=0.2,
-        rasterized=len(places) > 2000,
+        rasterized=len(coordinates) > 2000,
     )
     ax.add_collection(patches, autolim=False)
     ax.set(xlim=(low[0], high[0]), ylim=(high[1], low[1]), aspect="equal")
     ax.set_xticks([])
     ax.set_yticks([])
     ax.spines[:].set_visible(False)
-    ax.set_title(said.title, loc="left", fontsize="medium", parse_math=False)
+    ax.set_title(prediction.title, loc="left", fontsize="medium", parse_math=False)
     bar = ax.figure.colorbar(scale, ax=ax, fraction=0.05, pad=0.02, shrink=0.8)
-    bar.set_label(said.value_label, parse_math=False)
+    bar.set_label(prediction.value_label, parse_math=False)
     bar.outline.set_visible(False)
     return Display(ax.figure, ax)
 
 
-def _places(bag: Bags, coords: str | Sequence[str]) -> np.ndarray:
+def _coordinates(bag: Bags, coords: str | Sequence[str]) -> np.ndarray:
     """Return the coordinates of the instances, shape (n_instances, 2)."""
     columns = bag.instance_columns
     names = [coords] if isinstance(coords, str) else list(coords)
@@ -127,22 +129,22 @@ def _places(bag: Bags, coords: str | Sequence[str]) -> np.ndarray:
             f"the bags have no instance column {absent[0]!r}; pass coords=, one or two of the available "
             f"columns {sorted(columns)}."
         )
-    places = np.column_stack([columns[name] for name in names])
-    if places.shape[1] != 2 or places.dtype.kind not in "biuf":
+    coordinates = np.column_stack([columns[name] for name in names])
+    if coordinates.shape[1] != 2 or coordinates.dtype.kind not in "biuf":
         raise ValueError(
-            f"coords={coords!r} has {places.shape[1]} columns of type {places.dtype}; expected two numeric "
-            "columns."
+            f"coords={coords!r} has {coordinates.shape[1]} columns of type {coordinates.dtype}; expected two "
+            "numeric columns."
         )
-    if not np.isfinite(places).all():
+    if not np.isfinite(coordinates).all():
         raise ValueError(f"coords={coords!r} has values that are not finite.")
-    return places.astype(np.float64)
+    return coordinates.astype(np.float64)
 
 
-def _usual_distance(places: np.ndarray) -> float:
+def _usual_distance(coordinates: np.ndarray) -> float:
     """Return the median distance to the nearest other coordinates (Chebyshev distance)."""
     from scipy.spatial import KDTree
 
-    distinct = np.unique(places, axis=0)
+    distinct = np.unique(coordinates, axis=0)
     if len(distinct) < 2:
         return 1.0
     nearest = KDTree(distinct).query(distinct, k=2, p=np.inf)[0][:, 1]

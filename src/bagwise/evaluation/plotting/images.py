@@ -91,17 +91,20 @@ def plot_bags(
     'Figure'
     """
     bags = as_bags(bags)
-    intensity = _one_each("intensity", intensity, bags.n_instances, "instances", unit_interval=True)
-    y = None if y is None else _one_each("y", y, len(bags), "bags") == 1
+    intensity = _check_values("intensity", intensity, bags.n_instances, "instances", unit_interval=True)
+    y = None if y is None else _check_values("y", y, len(bags), "bags") == 1
     if probability is not None:
-        probability = _one_each("probability", probability, len(bags), "bags", unit_interval=True)
+        probability = _check_values("probability", probability, len(bags), "bags", unit_interval=True)
     if truth is not None:
-        truth = _one_each("truth", truth, bags.n_instances, "instances").astype(bool)
+        truth = _check_values("truth", truth, bags.n_instances, "instances").astype(bool)
     if max_images < 1:
         raise ValueError(f"max_images must be at least 1; got {max_images!r}.")
     members = [np.arange(*ends) for ends in zip(bags.offsets[:-1], bags.offsets[1:], strict=True)]
-    shown = [np.sort(some[np.argsort(-intensity[some], kind="stable")[:max_images]]) for some in members]
-    around = {
+    shown = [
+        np.sort(selected[np.argsort(-intensity[selected], kind="stable")[:max_images]])
+        for selected in members
+    ]
+    canvas_options = {
         "title": title,
         "subtitle": subtitle,
         "truth_label": None if truth is None else truth_label,
@@ -109,9 +112,9 @@ def plot_bags(
         "ax": ax,
     }
     if image_shape is None:
-        canvas = draw_tables(bags, shown, intensity, truth, intensity_label, around)
+        canvas = draw_tables(bags, shown, intensity, truth, intensity_label, canvas_options)
     else:
-        canvas = _draw_images(bags, shown, intensity, truth, _as_images(bags, image_shape), around)
+        canvas = _draw_images(bags, shown, intensity, truth, _as_images(bags, image_shape), canvas_options)
         canvas.draw_color_bar(intensity_label)
     for row in range(len(bags)):
         canvas.write_label(
@@ -122,7 +125,7 @@ def plot_bags(
     return Display(canvas.axes.figure, canvas.axes)
 
 
-def _one_each(name: str, values: Any, n: int, of: str, *, unit_interval: bool = False) -> np.ndarray:
+def _check_values(name: str, values: Any, n: int, of: str, *, unit_interval: bool = False) -> np.ndarray:
     values = np.asarray(values)
     if values.shape != (n,):
         raise ValueError(f"{name} has shape {values.shape} but there are {n} {of}; pass one value for each.")
@@ -149,22 +152,24 @@ def _as_images(bags: Bags, image_shape: Sequence[int]) -> np.ndarray:
     return images if len(shape) == 3 else np.repeat(images[..., None], 3, axis=3)
 
 
-def _draw_images(bags: Bags, shown: Any, intensity: Any, truth: Any, images: Any, around: Any) -> Canvas:
-    n_columns = max([1, *(len(some) for some in shown)])
-    is_cut = bool((bags.sizes > [len(some) for some in shown]).any())
+def _draw_images(
+    bags: Bags, shown: Any, intensity: Any, truth: Any, images: Any, canvas_options: Any
+) -> Canvas:
+    n_columns = max([1, *(len(selected) for selected in shown)])
+    is_cut = bool((bags.sizes > [len(selected) for selected in shown]).any())
     canvas = Canvas(
-        np.full(len(bags), ROW), n_columns * (ROW + GAP) - GAP + (0.75 if is_cut else 0), **around
+        np.full(len(bags), ROW), n_columns * (ROW + GAP) - GAP + (0.75 if is_cut else 0), **canvas_options
     )
-    for row, some in enumerate(shown):
+    for row, selected in enumerate(shown):
         y = canvas.tops[row] - ROW
-        for column, i in enumerate(some):
+        for column, i in enumerate(selected):
             x = canvas.left + column * (ROW + GAP)
             _draw_image(canvas, x, y, images[i], float(intensity[i]))
             if truth is not None and truth[i]:
                 canvas.dot(x + ROW / 2, y - 0.105)
-        left_out = int(bags.sizes[row]) - len(some)
+        left_out = int(bags.sizes[row]) - len(selected)
         if left_out:
-            x = canvas.left + len(some) * (ROW + GAP)
+            x = canvas.left + len(selected) * (ROW + GAP)
             canvas.text(x, y + ROW / 2, f"+ {left_out:,}", color=canvas.palette.faint)
     return canvas
 
@@ -198,7 +203,7 @@ def _draw_image(canvas: Canvas, x: Any, y: Any, image: Any, intensity: Any) -> N
 
 
 def draw_tables(
-    bags: Bags, shown: Any, intensity: Any, truth: Any, intensity_label: str, around: dict[Any, Any]
+    bags: Bags, shown: Any, intensity: Any, truth: Any, intensity_label: str, canvas_options: dict[Any, Any]
 ) -> Canvas:
     """Draw each bag as a table, with intensities on the left and feature names below."""
     if bags.n_features > _MOST_FEATURES:
@@ -213,26 +218,26 @@ def draw_tables(
     cell = min(0.34, max(0.004, 6.0 / max(1, bags.n_features)))
     width = cell * bags.n_features
     foot = 0.12 + 0.075 * max(len(str(name)) for name in names) if names is not None else 0.0
-    heights = [max(0.5, _LINE * len(some)) for some in shown]
-    canvas = Canvas(heights, _STRIP + _SPACE + width + 0.55, foot=foot, **around)
+    heights = [max(0.5, _LINE * len(selected)) for selected in shown]
+    canvas = Canvas(heights, _STRIP + _SPACE + width + 0.55, foot=foot, **canvas_options)
     colors = _two_sided(canvas)
     begin = 0
-    for row, some in enumerate(shown):
-        table = scaled[begin : begin + len(some)]
-        begin += len(some)
-        if not len(some):
+    for row, selected in enumerate(shown):
+        table = scaled[begin : begin + len(selected)]
+        begin += len(selected)
+        if not len(selected):
             continue
-        height = _LINE * len(some)
+        height = _LINE * len(selected)
         y = canvas.tops[row] - (heights[row] + height) / 2
-        lit = canvas.heat(intensity[some])[:, None, :3]
+        lit = canvas.heat(intensity[selected])[:, None, :3]
         plain = {"interpolation": "nearest", "aspect": "auto"}
         canvas.show(lit, canvas.left, y, _STRIP, height, **plain)
         shades = colors(0.5 + table / 6.0)[..., :3]
         canvas.show(shades, canvas.left + _STRIP + _SPACE, y, width, height, **plain)
-        for line, i in enumerate(some):
+        for line, i in enumerate(selected):
             if truth is not None and truth[i]:
                 canvas.dot(canvas.left - 0.08, y + height - _LINE * (line + 0.5))
-        left_out = int(bags.sizes[row]) - len(some)
+        left_out = int(bags.sizes[row]) - len(selected)
         if left_out:
             x = canvas.left + _STRIP + _SPACE + width + 0.08
             canvas.text(x, y + height / 2, f"+ {left_out:,}", color=canvas.palette.faint)
@@ -249,10 +254,10 @@ def _in_deviations(X: np.ndarray) -> np.ndarray:
     """Standardize the features and clip them to [-3, 3]; missing values become 0."""
     if not len(X):
         return X
-    there = np.isfinite(X)
-    n = np.maximum(1, there.sum(axis=0))
-    mean = np.where(there, X, 0.0).sum(axis=0) / n
-    centred = np.where(there, X - mean, 0.0)
+    is_finite = np.isfinite(X)
+    n = np.maximum(1, is_finite.sum(axis=0))
+    mean = np.where(is_finite, X, 0.0).sum(axis=0) / n
+    centred = np.where(is_finite, X - mean, 0.0)
     spread = np.sqrt(np.square(centred).sum(axis=0) / n)
     return np.clip(centred / np.where(spread > 0, spread, 1.0), -3.0, 3.0)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from bagwise._display.pictures import Display, Palette, axes_for, heat_map
 from bagwise.data.bags import Bags
-from bagwise.evaluation.plotting.one_bag import OneBag, say_of_one
+from bagwise.evaluation.plotting.one_bag import PredictedBag, predict_one_bag
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,30 +67,30 @@ def plot_sequence(
     """
     if time is not None and text is not None:
         raise ValueError("time and text were both passed; pass only one of them.")
-    said = say_of_one(model, bags, id, label)
+    prediction = predict_one_bag(model, bags, id, label)
     if text is None:
         ax, palette = axes_for(ax, 6.5, 2.8)
-        _draw_over_time(ax, palette, said, time)
+        _draw_over_time(ax, palette, prediction, time)
     else:
-        words = [str(value) for value in _column(said, text)]
-        ax, palette = axes_for(ax, 6.5, 0.9 + 0.24 * min(len(words), _MOST_LINES))
-        _draw_lines(ax, palette, said, words)
-    ax.set_title(said.title, loc="left", fontsize="medium", parse_math=False)
+        texts = [str(value) for value in _column(prediction, text)]
+        ax, palette = axes_for(ax, 6.5, 0.9 + 0.24 * min(len(texts), _MOST_LINES))
+        _draw_lines(ax, palette, prediction, texts)
+    ax.set_title(prediction.title, loc="left", fontsize="medium", parse_math=False)
     return Display(ax.figure, ax)
 
 
-def _column(said: OneBag, name: str) -> np.ndarray:
-    columns = said.bag.instance_columns
+def _column(prediction: PredictedBag, name: str) -> np.ndarray:
+    columns = prediction.bag.instance_columns
     if name not in columns:
         raise ValueError(f"the bags have no instance column {name!r}; available columns: {sorted(columns)}.")
     return columns[name]
 
 
-def _draw_over_time(ax: Any, palette: Palette, said: OneBag, time: str | None) -> None:
-    at = np.arange(len(said.values)) if time is None else _column(said, time)
+def _draw_over_time(ax: Any, palette: Palette, prediction: PredictedBag, time: str | None) -> None:
+    at = np.arange(len(prediction.values)) if time is None else _column(prediction, time)
     order = np.argsort(at, kind="stable")
-    at, values = at[order], said.values[order]
-    is_probability = said.kind == "probability"
+    at, values = at[order], prediction.values[order]
+    is_probability = prediction.kind == "probability"
     floor = 0.0 if is_probability else min(0.0, float(values.min()))
     ax.vlines(at, floor, values, color=palette.quiet, linewidth=0.8)
     ax.scatter(
@@ -108,31 +108,33 @@ def _draw_over_time(ax: Any, palette: Palette, said: OneBag, time: str | None) -
     if is_probability:
         ax.set_ylim(-0.02, 1.05)
     ax.set_xlabel("instance" if time is None else time, parse_math=False)
-    ax.set_ylabel(said.value_label, parse_math=False)
+    ax.set_ylabel(prediction.value_label, parse_math=False)
     if time is None:
         ax.xaxis.get_major_locator().set_params(integer=True)
 
 
-def _draw_lines(ax: Any, palette: Palette, said: OneBag, words: list[str]) -> None:
+def _draw_lines(ax: Any, palette: Palette, prediction: PredictedBag, texts: list[str]) -> None:
     """Draw one line of text per instance over a bar for its probability, or for its score on a 0-1 scale."""
-    shown = np.sort(np.argsort(-said.values, kind="stable")[:_MOST_LINES])
-    values = said.values[shown]
-    low, high = (0.0, 1.0) if said.kind == "probability" else (said.values.min(), said.values.max())
+    shown = np.sort(np.argsort(-prediction.values, kind="stable")[:_MOST_LINES])
+    values = prediction.values[shown]
+    low, high = (
+        (0.0, 1.0) if prediction.kind == "probability" else (prediction.values.min(), prediction.values.max())
+    )
     share = (values - low) / (high - low) if high > low else np.zeros_like(values)
-    places = np.arange(len(shown))[::-1]
-    ax.barh(places, share, height=0.86, color=heat_map(palette)(share), alpha=0.75, linewidth=0)
-    for place, number, value in zip(places, shown, values, strict=True):
+    positions = np.arange(len(shown))[::-1]
+    ax.barh(positions, share, height=0.86, color=heat_map(palette)(share), alpha=0.75, linewidth=0)
+    for position, index, value in zip(positions, shown, values, strict=True):
         ax.annotate(
-            f"{value:.2f}", (0.0, place), xytext=(-4, 0), textcoords="offset points", ha="right", va="center",
-            fontsize="small", color=palette.faint,
+            f"{value:.2f}", (0.0, position), xytext=(-4, 0), textcoords="offset points", ha="right",
+            va="center", fontsize="small", color=palette.faint,
         )  # fmt: skip
-        line = ax.text(0.008, place, words[number], va="center", fontsize="small", parse_math=False)
+        line = ax.text(0.008, position, texts[index], va="center", fontsize="small", parse_math=False)
         line.set_clip_on(True)
         line.set_in_layout(False)  # long lines are clipped, so they must not shrink the axes
     ax.set(xlim=(0, 1), ylim=(-0.6, len(shown) - 0.4))
     ax.set_xticks([])
     ax.set_yticks([])
     ax.spines[:].set_visible(False)
-    left_out = len(words) - len(shown)
+    left_out = len(texts) - len(shown)
     rest = f"; {left_out:,} more not shown" if left_out else ""
-    ax.set_xlabel(said.value_label + rest, parse_math=False, fontsize="small")
+    ax.set_xlabel(prediction.value_label + rest, parse_math=False, fontsize="small")
