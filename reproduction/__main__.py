@@ -63,11 +63,11 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     from reproduction import all_experiments
     from reproduction.framework import Settings
 
-    known = all_experiments()
+    experiments = all_experiments()
     if not arguments.names:
         rows = [
             [e.name, e.title, f"{e.minutes:g}", "yes" if e.needs_data or e.needs_files else ""]
-            for e in known.values()
+            for e in experiments.values()
         ]
         heads = ["name", "description", "minutes\non 2 cores", "public\ndata"]
         screen.table(Table.of(heads, rows, n_text=2))
@@ -80,13 +80,13 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
                     "minutes": e.minutes,
                     "data": [*e.needs_data, *e.needs_files],
                 }
-                for e in known.values()
+                for e in experiments.values()
             ]
             screen.data({"experiments": about})
         return 0
-    unknown = [name for name in arguments.names if name not in known]
+    unknown = [name for name in arguments.names if name not in experiments]
     if unknown:
-        raise CommandError(f"there is no experiment {unknown[0]!r}; choose from {', '.join(known)}.")
+        raise CommandError(f"there is no experiment {unknown[0]!r}; choose from {', '.join(experiments)}.")
     if arguments.jobs == 0:
         raise CommandError("--jobs is 0; use the number of processes, or -1 for all cores.")
     try:
@@ -97,7 +97,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         raise CommandError("--fresh and --stored exclude each other; use only one of them.")
     settings = Settings(quick=arguments.quick, seed=arguments.seed)
     names = list(dict.fromkeys(arguments.names))
-    pages = [_run_one(known[name], settings, arguments, screen) for name in names]
+    pages = [_run_one(experiments[name], settings, arguments, screen) for name in names]
     if arguments.json:
         screen.data({"written": dict(zip(names, map(str, pages), strict=True))})
     return 0

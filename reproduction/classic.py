@@ -107,8 +107,8 @@ def report(results: Mapping[str, Any], settings: Settings) -> Report:
     for model, title in TITLES.items():
         rows.append({"model": title, **{name: with_error(accuracies[name, model]) for name in names}})
         if model in REFERENCE:
-            known = REFERENCE[model]
-            rows.append({"model": "reference", **{name: f"{100 * known[name]:.1f}" for name in names}})
+            reference = REFERENCE[model]
+            rows.append({"model": "reference", **{name: f"{100 * reference[name]:.1f}" for name in names}})
     folds, repeats = (2, 2) if settings.quick else (N_FOLDS, N_REPEATS)
     text = (
         f"Accuracy in percent of {folds}-fold stratified cross-validation over bags, mean of {repeats} "

@@ -65,17 +65,17 @@ class Sources:
 
     def parts(self, function: Callable[..., Any]) -> set[Part]:
         """Return the modules and definitions that the key of a function covers."""
-        own, name = function.__module__, function.__qualname__.split(".")[0]
-        if name not in self._source(own).bound:
+        home, name = function.__module__, function.__qualname__.split(".")[0]
+        if name not in self._source(home).bound:
             raise ValueError(
-                f"{function!r} is not defined in the module {own!r}; "
+                f"{function!r} is not defined in the module {home!r}; "
                 "use a module-level function as the cell's `run`."
             )
         parts: set[Part] = set()
-        waiting = [Part(own, name)]
+        waiting = [Part(home, name)]
         while waiting:
             part = waiting.pop()
-            if part.module != own and not part.module.startswith(f"{self.experiments}."):
+            if part.module != home and not part.module.startswith(f"{self.experiments}."):
                 part = Part(part.module)
             if part not in parts:
                 parts.add(part)
@@ -102,8 +102,8 @@ class Sources:
                 elif part.name and isinstance(node, ast.Name):
                     for binding in source.bound.get(node.id, ()):
                         if isinstance(binding, _IMPORTS):
-                            found = self._imported(binding, part.module)
-                            yield from (origin for name, origin in found if name == node.id)
+                            imported = self._imported(binding, part.module)
+                            yield from (origin for name, origin in imported if name == node.id)
                         else:
                             yield Part(part.module, node.id)
 
@@ -119,8 +119,8 @@ class Sources:
         elif isinstance(node, ast.ImportFrom):
             source = node.module or ""
             if node.level:
-                here = module if self._is_package(module) else module.rpartition(".")[0]
-                source = resolve_name("." * node.level + source, here)
+                base = module if self._is_package(module) else module.rpartition(".")[0]
+                source = resolve_name("." * node.level + source, base)
             if source.split(".")[0] in self.folders:
                 for alias in node.names:
                     yield alias.asname or alias.name, self._origin(source, alias.name)

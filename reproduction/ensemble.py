@@ -22,7 +22,7 @@ SPECIES = (0, 1, 2, 7, 11)
 PROBLEMS = (
     *DATASETS,
     *(f"news_{name.replace('.', '_')}" for name in NEWSGROUPS),
-    *(f"bird_{place}" for place in SPECIES),
+    *(f"bird_{index}" for index in SPECIES),
 )
 RIVALS = (
     "svm",
@@ -43,13 +43,13 @@ def load(problem: str) -> tuple[Any, np.ndarray]:
     if problem in DATASETS:
         data = getattr(datasets, f"fetch_{problem}")()
         return data.bags, np.asarray(data.y).astype(int)
-    kind, _, which = problem.partition("_")
+    kind, _, name = problem.partition("_")
     if kind == "news":
-        group = next(each for each in NEWSGROUPS if each.replace(".", "_") == which)
+        group = next(each for each in NEWSGROUPS if each.replace(".", "_") == name)
         data = datasets.fetch_newsgroups(group)
         return data.bags, np.asarray(data.y).astype(int)
     data = datasets.fetch_hja_birdsong()
-    return data.bags, np.asarray(data.y)[:, int(which)].astype(int)
+    return data.bags, np.asarray(data.y)[:, int(name)].astype(int)
 
 
 def make_model(kind: str, seed: int) -> Any:
@@ -86,16 +86,16 @@ def run_cell(problem: str, model: str, n_folds: int, repeat: int, seed: int) -> 
     held = cross_predict(make_model(model, seed), bags, y, splits)
     score = held.score
     assert score is not None  # all models have scores for two classes
-    found = {
+    result = {
         "right": held.is_right.astype(int),
         "auc": float(np.mean([_auc(score[test], y[test]) for _, test in splits])),
         "seconds": float(held.seconds[:, 2].mean()),
     }
     if model == "ensemble":
         sign = 2.0 * y - 1.0
-        found["log_loss"] = float(loss_of_margin(sign * score).mean())
-        found["slope"] = _slope(score, y)
-    return found
+        result["log_loss"] = float(loss_of_margin(sign * score).mean())
+        result["slope"] = _slope(score, y)
+    return result
 
 
 def _auc(scores: np.ndarray, y: np.ndarray) -> float:

@@ -77,24 +77,24 @@ performs on the data that it was developed on. To save time, birdsong is limited
 that occur in at least a hundred recordings."""
 
 # Cell results by problem and model: one result for every shuffle.
-Found = dict[str, dict[str, list[dict[str, Any]]]]
+CellResults = dict[str, dict[str, list[dict[str, Any]]]]
 
 
 def report(results: Mapping[str, Any], settings: Settings) -> Report:
     """Make the tables of the ensemble, and its comparison with single models."""
-    found: Found = {}
+    cells: CellResults = {}
     for key, value in results.items():
         problem, model, _ = key.split("-")
-        found.setdefault(problem, {}).setdefault(model, []).append(value)
-    tables = [_own_table(found)]
-    others = [name for name in ("news", "bird") if any(_group(problem) == name for problem in found)]
+        cells.setdefault(problem, {}).setdefault(model, []).append(value)
+    tables = [_ensemble_table(cells)]
+    others = [name for name in ("news", "bird") if any(_group(problem) == name for problem in cells)]
     for name in others:
-        some = {problem: models for problem, models in found.items() if _group(problem) == name}
-        every = {model for models in some.values() for model in models}
-        whole = {problem: models for problem, models in some.items() if set(models) == every}
+        group = {problem: models for problem, models in cells.items() if _group(problem) == name}
+        every = {model for models in group.values() for model in models}
+        whole = {problem: models for problem, models in group.items() if set(models) == every}
         if whole and len(every) > 1:
             tables += [_means_table(name, whole), _best_table(name, whole)]
-    return Report(_text(found, settings), tables)
+    return Report(_text(cells, settings), tables)
 
 
 def _group(problem: str) -> str:
@@ -105,23 +105,23 @@ def _accuracy(cells: list[dict[str, Any]]) -> list[float]:
     return [float(np.mean(cell["right"])) for cell in cells]
 
 
-def _mean_of_sets(found: Found, model: str) -> list[float]:
+def _mean_of_sets(cells: CellResults, model: str) -> list[float]:
     """Return the mean accuracy over problems, for every shuffle that is finished on all of them."""
-    n = min(len(models.get(model, [])) for models in found.values())
-    each = [_accuracy(models[model])[:n] for models in found.values()]
+    n = min(len(models.get(model, [])) for models in cells.values())
+    each = [_accuracy(models[model])[:n] for models in cells.values()]
     return np.mean(each, axis=0).tolist() if n else []
 
 
-def _own_table(found: Found) -> Table:
+def _ensemble_table(cells: CellResults) -> Table:
     rows = []
     for name in GROUPS:
-        some = {problem: models for problem, models in found.items() if _group(problem) == name}
-        for problem, models in some.items():
+        group = {problem: models for problem, models in cells.items() if _group(problem) == name}
+        for problem, models in group.items():
             if "ensemble" in models:
-                rows.append({"problem": problem, **_numbers(models["ensemble"])})
-        both = [models["ensemble"] for models in some.values() if "ensemble" in models]
+                rows.append({"problem": problem, **_row(models["ensemble"])})
+        both = [models["ensemble"] for models in group.values() if "ensemble" in models]
         if len(both) > 1:
-            rows.append({"problem": f"mean of {GROUPS[name]}", **_mean_numbers(both)})
+            rows.append({"problem": f"mean of {GROUPS[name]}", **_mean_row(both)})
     return Table(
         "The ensemble",
         rows,
@@ -131,14 +131,14 @@ def _own_table(found: Found) -> Table:
     )
 
 
-def _mean_numbers(problems: list[list[dict[str, Any]]]) -> dict[str, Any]:
+def _mean_row(problems: list[list[dict[str, Any]]]) -> dict[str, Any]:
     """Return the values of a table row with means over problems, for the shuffles that all problems have."""
     n = min(map(len, problems))
     with_slope = [cells for cells in problems if _has_slope(cells)]
     accuracy = [np.mean([np.mean(cells[k]["right"]) for cells in problems]) for k in range(n)]
 
-    def means(part: str, some: list[list[dict[str, Any]]]) -> list[float]:
-        return [float(np.mean([cells[k][part] for cells in some])) for k in range(n)]
+    def means(part: str, parts: list[list[dict[str, Any]]]) -> list[float]:
+        return [float(np.mean([cells[k][part] for cells in parts])) for k in range(n)]
 
     return {
         "shuffles": n,
@@ -150,7 +150,7 @@ def _mean_numbers(problems: list[list[dict[str, Any]]]) -> dict[str, Any]:
     }
 
 
-def _numbers(cells: list[dict[str, Any]]) -> dict[str, Any]:
+def _row(cells: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "shuffles": len(cells),
         "accuracy (%)": with_error(_accuracy(cells)),
@@ -166,12 +166,12 @@ def _has_slope(cells: list[dict[str, Any]]) -> bool:
     return np.mean([len(cell["right"]) - np.sum(cell["right"]) for cell in cells]) >= FEW_WRONG
 
 
-def _means_table(name: str, found: Found) -> Table:
+def _means_table(name: str, cells: CellResults) -> Table:
     """Make a table of mean accuracy and AUC per model, over problems with results of all models."""
     rows = []
-    for model in next(iter(found.values())):
-        accuracy = [np.mean(_accuracy(some[model])) for some in found.values()]
-        auc = [np.mean([cell["auc"] for cell in some[model]]) for some in found.values()]
+    for model in next(iter(cells.values())):
+        accuracy = [np.mean(_accuracy(models[model])) for models in cells.values()]
+        auc = [np.mean([cell["auc"] for cell in models[model]]) for models in cells.values()]
         rows.append(
             {
                 "model": TITLES.get(model, "BagEnsembleClassifier"),
@@ -179,14 +179,14 @@ def _means_table(name: str, found: Found) -> Table:
                 "AUC": f"{np.mean(auc):.3f}",
             }
         )
-    n_problems = "1 problem" if len(found) == 1 else f"mean of {len(found)} problems"
+    n_problems = "1 problem" if len(cells) == 1 else f"mean of {len(cells)} problems"
     return Table(f"Single models: {GROUPS[name]}, {n_problems}", rows)
 
 
-def _best_table(name: str, found: Found) -> Table:
+def _best_table(name: str, cells: CellResults) -> Table:
     """Compare the ensemble with the best single model on each problem, on the same folds."""
     rows = []
-    for problem, models in found.items():
+    for problem, models in cells.items():
         rivals = [model for model in models if model != "ensemble"]
         best = max(rivals, key=lambda model: np.mean(_accuracy(models[model])))
         difference, error = paired_difference(_right(models["ensemble"]), _right(models[best]))
@@ -214,7 +214,7 @@ def _right(cells: list[dict[str, Any]]) -> np.ndarray:
     return np.mean([cell["right"] for cell in cells], axis=0)
 
 
-def _text(found: Found, settings: Settings) -> str:
+def _text(cells: CellResults, settings: Settings) -> str:
     n_folds = 2 if settings.quick else 10
     lines = [
         f"{n_folds}-fold stratified cross-validation over bags, repeated for several shuffles. All models "
@@ -226,8 +226,8 @@ def _text(found: Found, settings: Settings) -> str:
         "",
         _LOOKED_AT,
     ]
-    lines += ["", _how_far(found, settings)]
-    five = {problem: models for problem, models in found.items() if _group(problem) == "classic"}
+    lines += ["", _progress(cells, settings)]
+    five = {problem: models for problem, models in cells.items() if _group(problem) == "classic"}
     means = _mean_of_sets(five, "ensemble") if set(five) == set(classic.DATASETS) else []
     if means:
         mean, error = mean_and_error(means)
@@ -246,7 +246,7 @@ def _text(found: Found, settings: Settings) -> str:
         ]
     slopes = {
         p: np.mean([c["slope"] for c in m["ensemble"]])
-        for p, m in found.items()
+        for p, m in cells.items()
         if "ensemble" in m and _has_slope(m["ensemble"])
     }
     outside = [p for p, slope in slopes.items() if not SLOPES[0] <= slope <= SLOPES[1]]
@@ -258,23 +258,23 @@ def _text(found: Found, settings: Settings) -> str:
     return "\n".join(lines)
 
 
-def _how_far(found: Found, settings: Settings) -> str:
+def _progress(cells: CellResults, settings: Settings) -> str:
     """Describe how many shuffles of how many problems are finished."""
     asked = 2 if settings.quick else 10
     counts = {
-        name: [len(m["ensemble"]) for p, m in found.items() if _group(p) == name and "ensemble" in m]
+        name: [len(m["ensemble"]) for p, m in cells.items() if _group(p) == name and "ensemble" in m]
         for name in GROUPS
     }
-    every = [n for some in counts.values() for n in some]
+    every = [n for group_counts in counts.values() for n in group_counts]
     if every and min(every) == asked:
         return f"Shuffles: {asked} of each problem below."
-    numbers = []
-    for name, some in counts.items():
-        if some:
-            least, most = min(some), max(some)
+    parts = []
+    for name, group_counts in counts.items():
+        if group_counts:
+            least, most = min(group_counts), max(group_counts)
             shuffles = f"{least}" if least == most else f"{least} to {most}"
-            numbers.append(f"{GROUPS[name]}: {len(some)} problems, {shuffles} of {asked} shuffles")
+            parts.append(f"{GROUPS[name]}: {len(group_counts)} problems, {shuffles} of {asked} shuffles")
     return (
-        f"Finished so far: {'; '.join(numbers)}. With a single shuffle, there is no standard error over "
+        f"Finished so far: {'; '.join(parts)}. With a single shuffle, there is no standard error over "
         "shuffles. The standard error of an accuracy over 100 to 200 bags is two to five percent."
     )

@@ -136,7 +136,9 @@ def report(results: Mapping[str, Any], settings: Settings) -> Report:
     opening = _TEXT.format(n_folds=n_folds, cells_file=cells_file)
     parts = [opening, _missing(board), unsettled(board, n_folds)]
     text = "".join([*parts, *map(_of_ranks, ranked)])
-    figures = [Figure(title.lower().replace(", ", "-"), draw_ranks(found, title)) for title, found in ranked]
+    figures = [
+        Figure(title.lower().replace(", ", "-"), draw_ranks(ranking, title)) for title, ranking in ranked
+    ]
     return Report(text, tables, figures, {"cells": cells_of(board)})
 
 
@@ -145,17 +147,17 @@ def _rankings(board: Board) -> list[tuple[str, Ranking]]:
     classic = [dataset for dataset in board.datasets if dataset in CLASSIC]
     sets = {"classic": classic, "all": board.datasets if len(board.datasets) > len(classic) else []}
     rankings = []
-    for which, datasets in sets.items():
+    for name, datasets in sets.items():
         for score, title in (("accuracy", "Accuracy"), ("auc", "AUC")):
             names, scores = board.complete(datasets, score)
             if len(names) > 2 and len(datasets) > 2:
-                rankings.append((f"{title}, {which}", rank_models(names, scores)))
+                rankings.append((f"{title}, {name}", rank_models(names, scores)))
     return rankings
 
 
 def _missing(board: Board) -> str:
     """Describe the missing results of a page that is made from a part of the cells."""
-    gaps = sum((dataset, model) not in board.found for dataset in board.datasets for model in board.titles)
+    gaps = sum((dataset, model) not in board.cells for dataset in board.datasets for model in board.titles)
     lacking = [dataset for dataset in (*CLASSIC, *NEWSGROUPS) if dataset not in board.datasets]
     if not gaps and not lacking:
         return ""
@@ -169,13 +171,13 @@ def title_of(run: Callable[..., Any]) -> str:
 
 
 def _of_ranks(ranked: tuple[str, Ranking]) -> str:
-    title, found = ranked
-    n, k = found.n_datasets, len(found.names)
-    pairs = [(i, j) for j in range(k) for i in range(j) if found.p[i, j] <= 0.05]
+    title, ranks = ranked
+    n, k = ranks.n_datasets, len(ranks.names)
+    pairs = [(i, j) for j in range(k) for i in range(j) if ranks.p[i, j] <= 0.05]
     return f"""
-**{title}, {k} models on {n} data sets.** Best mean ranks: {found.names[0]} ({found.ranks[0]:.1f}),
-{found.names[1]} ({found.ranks[1]:.1f}), {found.names[2]} ({found.ranks[2]:.1f}). Friedman's test of equal
-performance: p = {found.friedman:.1g}. By Wilcoxon's test with Holm's correction, {len(pairs)} of
+**{title}, {k} models on {n} data sets.** Best mean ranks: {ranks.names[0]} ({ranks.ranks[0]:.1f}),
+{ranks.names[1]} ({ranks.ranks[1]:.1f}), {ranks.names[2]} ({ranks.ranks[2]:.1f}). Friedman's test of equal
+performance: p = {ranks.friedman:.1g}. By Wilcoxon's test with Holm's correction, {len(pairs)} of
 {k * (k - 1) // 2} pairs differ at the 5 % level. The smallest possible p value of this test is
 {min(1.0, k * (k - 1) / 2**n):.2g}.
 """

@@ -281,8 +281,8 @@ def tree(seed: int) -> Any:
 @nested
 def clusters(seed: int) -> Any:
     """Clusters, TF-IDF, SVC (kmeans-SVM)."""
-    words = ClusterEmbedding(50, counts=True, norm="tfidf", scale="standard", random_state=seed)
-    return make_pipeline(words, machine(seed))
+    embedding = ClusterEmbedding(50, counts=True, norm="tfidf", scale="standard", random_state=seed)
+    return make_pipeline(embedding, machine(seed))
 
 
 @nested

@@ -20,18 +20,18 @@ class Board:
     """Cell results by data set and model, with all available repetitions."""
 
     def __init__(self, results: Mapping[str, Any], titles: Mapping[str, str]):
-        self.found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        self.cells: dict[tuple[str, str], list[dict[str, Any]]] = {}
         for key, value in results.items():
             dataset, model, repetition = key.split("-")
-            self.found.setdefault((dataset, model), []).append({"repetition": int(repetition), **value})
-        self.datasets = list(dict.fromkeys(dataset for dataset, _ in self.found))
-        there = {model for _, model in self.found}
-        self.titles = {model: title for model, title in titles.items() if model in there}
+            self.cells.setdefault((dataset, model), []).append({"repetition": int(repetition), **value})
+        self.datasets = list(dict.fromkeys(dataset for dataset, _ in self.cells))
+        present = {model for _, model in self.cells}
+        self.titles = {model: title for model, title in titles.items() if model in present}
 
     def values(self, dataset: str, model: str, score: str) -> list[float]:
         """Return a score for every repetition; the list is empty if the model has no such score."""
-        found = [cell[score] for cell in self.found.get((dataset, model), ())]
-        return [value for value in found if value is not None]
+        scores = [cell[score] for cell in self.cells.get((dataset, model), ())]
+        return [value for value in scores if value is not None]
 
     def mean(self, datasets: Sequence[str], model: str, score: str) -> float | None:
         """Return the mean over data sets, or None if a data set has no score."""
@@ -40,18 +40,18 @@ class Board:
 
     def repetitions(self, datasets: Sequence[str], model: str) -> str:
         """Return the number of repetitions per data set, as a number or a range."""
-        counts = [len(self.found.get((dataset, model), ())) for dataset in datasets]
+        counts = [len(self.cells.get((dataset, model), ())) for dataset in datasets]
         return str(min(counts)) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
 
     def complete(self, datasets: Sequence[str], score: str) -> tuple[list[str], np.ndarray]:
         """Return the titles of models with results on all data sets, and scores by data set and model."""
-        names = [m for m in self.titles if all((dataset, m) in self.found for dataset in datasets)]
+        names = [m for m in self.titles if all((dataset, m) in self.cells for dataset in datasets)]
         scores = [[np.mean(self.values(dataset, m, score)) for m in names] for dataset in datasets]
         return [self.titles[m] for m in names], np.array(scores)
 
     def right(self, dataset: str, model: str) -> np.ndarray:
         """Return the share of repetitions in which each bag was classified correctly."""
-        rows = [[int(hit) for hit in cell["right"]] for cell in self.found[dataset, model]]
+        rows = [[int(hit) for hit in cell["right"]] for cell in self.cells[dataset, model]]
         return np.mean(rows, axis=0)
 
 
@@ -71,7 +71,7 @@ def cells_of(board: Board) -> list[dict[str, Any]]:
             **{score: "" if cell[score] is None else f"{cell[score]:.6g}" for score in scores},
             "bags": cell["right"].translate(called),
         }
-        for (dataset, model), cells in board.found.items()
+        for (dataset, model), cells in board.cells.items()
         for cell in cells
     ]
 
@@ -130,11 +130,11 @@ def _rows(
 def unsettled(board: Board, n_folds: int) -> str:
     """List the models with fits that did not converge, with the number of these fits."""
     counts = {model: [0, 0] for model in board.titles}
-    for (_, model), cells in board.found.items():
+    for (_, model), cells in board.cells.items():
         counts[model][0] += sum(cell["unsettled"] for cell in cells)
         counts[model][1] += n_folds * len(cells)
-    some = [f"{board.titles[m]} ({bad} of {fits} fits)" for m, (bad, fits) in counts.items() if bad]
-    return f"\nFits with a warning that they did not converge: {'; '.join(some) or 'none'}.\n"
+    entries = [f"{board.titles[m]} ({bad} of {fits} fits)" for m, (bad, fits) in counts.items() if bad]
+    return f"\nFits with a warning that they did not converge: {'; '.join(entries) or 'none'}.\n"
 
 
 def _newsgroups(board: Board, groups: Sequence[str]) -> Table:
@@ -166,8 +166,8 @@ def _newsgroups(board: Board, groups: Sequence[str]) -> Table:
 def scaling_study(board: Board, before: str, after: Sequence[str]) -> Table | None:
     """Compare pipelines with a pipeline that differs only in its scaling, paired by bags."""
     classic = [dataset for dataset in board.datasets if dataset in CLASSIC]
-    after = [model for model in after if all((d, model) in board.found for d in classic)]
-    if not after or not all((d, before) in board.found for d in classic):
+    after = [model for model in after if all((d, model) in board.cells for d in classic)]
+    if not after or not all((d, before) in board.cells for d in classic):
         return None
     rows = []
     for model in (before, *after):
@@ -203,22 +203,22 @@ def _gain(mean: float, error: float) -> str:
 
 def against_the_best(board: Board, model: str) -> Table | None:
     """Compare a model with the best other model on each data set and on all other data sets."""
-    names = [m for m in board.titles if all((d, m) in board.found for d in board.datasets)]
+    names = [m for m in board.titles if all((d, m) in board.cells for d in board.datasets)]
     others = [m for m in names if m != model]
     if model not in names or len(others) < 2 or len(board.datasets) < 2:
         return None
     accuracy = np.array([[board.right(d, m).mean() for m in others] for d in board.datasets])
     ranks = rankdata(-accuracy, axis=1)
     rows = []
-    for number, dataset in enumerate(board.datasets):
-        here = others[int(np.argmax(accuracy[number]))]
-        elsewhere = others[int(np.argmin(np.delete(ranks, number, axis=0).mean(axis=0)))]
+    for i, dataset in enumerate(board.datasets):
+        best = others[int(np.argmax(accuracy[i]))]
+        best_elsewhere = others[int(np.argmin(np.delete(ranks, i, axis=0).mean(axis=0)))]
         ours = board.right(dataset, model)
         row = {"data": dataset, "ensemble (%)": f"{100 * ours.mean():.1f}"}
-        for what, rival in (("best here", here), ("best elsewhere", elsewhere)):
+        for title, rival in (("best here", best), ("best elsewhere", best_elsewhere)):
             theirs = board.right(dataset, rival)
-            row[what] = f"{board.titles[rival]} ({100 * theirs.mean():.1f})"
-            row[f"difference to the {what}"] = _gain(*paired_difference(ours, theirs))
+            row[title] = f"{board.titles[rival]} ({100 * theirs.mean():.1f})"
+            row[f"difference to the {title}"] = _gain(*paired_difference(ours, theirs))
         rows.append(row)
     note = (
         f"*Best here*: the model, among {len(others)} other models, with the highest accuracy on the same "
@@ -234,7 +234,7 @@ def what_can_be_seen(board: Board) -> Table:
     """Show the smallest detectable difference between two models on every data set."""
     rows = []
     for dataset in board.datasets:
-        models = [model for model in board.titles if (dataset, model) in board.found]
+        models = [model for model in board.titles if (dataset, model) in board.cells]
         right = {model: board.right(dataset, model) for model in models}
         spreads = [np.std(right[a] - right[b], ddof=1) for a, b in combinations(models, 2)]
         n = len(fetched(dataset)[1])

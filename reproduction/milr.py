@@ -74,13 +74,13 @@ def bag_scores(model, bags) -> np.ndarray:
 
 def evaluate(y: np.ndarray, scores: np.ndarray) -> dict[str, float]:
     """Return accuracy and AUC of both scores."""
-    found = {}
+    measures = {}
     for name, score in zip(("or", "own"), scores.T, strict=True):
         # Infinite log-odds are valid for ranking, but the metric needs finite values.
         ranked = np.nan_to_num(score, posinf=1e300, neginf=-1e300)
-        found[f"{name} acc"] = float(np.mean((score >= 0) == (y == 1)))
-        found[f"{name} auc"] = float(roc_auc_score(y, ranked))
-    return found
+        measures[f"{name} acc"] = float(np.mean((score >= 0) == (y == 1)))
+        measures[f"{name} auc"] = float(roc_auc_score(y, ranked))
+    return measures
 
 
 def cross_validate(model, bags, y: np.ndarray, n_folds: int, seed: int) -> dict[str, float]:
@@ -160,10 +160,10 @@ def simulated(scheme: str, method: str, repeat: int, n_folds: int, seed: int) ->
     seed = 1000 * seed + repeat
     if method == "truth":
         score = np.add.reduceat(np.logaddexp(0.0, data.log_odds), data.bags.offsets[:-1]) - np.log(2.0)
-        found = evaluate(data.y, np.column_stack([score, score]))
+        measures = evaluate(data.y, np.column_stack([score, score]))
     else:
-        found = cross_validate(make_model(method, seed, n_init=1), data.bags, data.y, n_folds, seed)
-    return found | {"positive": float(data.y.mean()), "features": int((data.coef != 0).sum())}
+        measures = cross_validate(make_model(method, seed, n_init=1), data.bags, data.y, n_folds, seed)
+    return measures | {"positive": float(data.y.mean()), "features": int((data.coef != 0).sum())}
 
 
 def table3_cells(settings: Settings) -> list[Cell]:

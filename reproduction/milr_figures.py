@@ -17,20 +17,20 @@ PAPER_LAMBDA = 2.31
 
 
 @cache
-def _demonstration(number: int, seed: int) -> tuple[Any, np.ndarray]:
+def _demonstration(index: int, seed: int) -> tuple[Any, np.ndarray]:
     """Return the cross-validated model of a data set, and the mask of active features."""
     from bagwise.models.linear_model import MILogisticRegressionCV
 
-    data = draw_selection_data(number, seed)
+    data = draw_selection_data(index, seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # fits with small penalties may stop at max_iter
-        model = MILogisticRegressionCV(random_state=number).fit(data.bags, data.y)
+        model = MILogisticRegressionCV(random_state=index).fit(data.bags, data.y)
     return model, data.coef != 0
 
 
-def chosen_penalty(number: int, seed: int) -> dict[str, float]:
+def chosen_penalty(index: int, seed: int) -> dict[str, float]:
     """Return the penalty that cross-validation chooses on one data set, and measures of the fit."""
-    model, active = _demonstration(number, seed)
+    model, active = _demonstration(index, seed)
     chosen = model.coef_[0] != 0
     at_least = int(np.argmin(model.criterion_path_))
     fold_deviances = model.deviances_[at_least]
@@ -48,14 +48,14 @@ def chosen_penalty(number: int, seed: int) -> dict[str, float]:
 def figure_cells(settings: Settings) -> list[Cell]:
     """Return a cell for every data set; the figures show one of them."""
     return [
-        Cell(f"set{number}", chosen_penalty, {"number": number, "seed": settings.seed})
-        for number in range(2 if settings.quick else 20)
+        Cell(f"set{index}", chosen_penalty, {"index": index, "seed": settings.seed})
+        for index in range(2 if settings.quick else 20)
     ]
 
 
 def _drawn(results: Mapping[str, Any]) -> int:
     """Return the index of the data set whose chosen lambda is nearest to the paper's."""
-    return min(range(len(results)), key=lambda number: abs(results[f"set{number}"]["lambda"] - PAPER_LAMBDA))
+    return min(range(len(results)), key=lambda index: abs(results[f"set{index}"]["lambda"] - PAPER_LAMBDA))
 
 
 def _choices(results: Mapping[str, Any]) -> Table:

@@ -72,7 +72,7 @@ def musk_scores(
     }
 
 
-def _musk_experiment(name: str, dataset: str, number: str, n_repeats: int, minutes: float) -> Experiment:
+def _musk_experiment(name: str, dataset: str, table: str, n_repeats: int, minutes: float) -> Experiment:
     def cells(settings: Settings) -> list[Cell]:
         methods = ("lasso-bic", "s3", "naive") if settings.quick else tuple(MUSK_TITLES)
         return [
@@ -98,7 +98,7 @@ def _musk_experiment(name: str, dataset: str, number: str, n_repeats: int, minut
     return Experiment(
         name=name,
         title=f"LASSO, links and the naive model on {dataset.capitalize()}",
-        paper=f"{PAPER}: Table {number}.",
+        paper=f"{PAPER}: Table {table}.",
         cells=cells,
         report=report,
         minutes=minutes,

@@ -35,9 +35,9 @@ def ordinary_errors(X: np.ndarray, theta: np.ndarray) -> np.ndarray:
     return np.sqrt(np.diagonal(np.linalg.pinv(design.T @ (design * (p * (1 - p))[:, None]))))
 
 
-def draw_estimation_data(n_bags: int, number: int, seed: int) -> Any:
+def draw_estimation_data(n_bags: int, index: int, seed: int) -> Any:
     """Draw a data set of Table I."""
-    rng = np.random.RandomState([seed, n_bags, number])
+    rng = np.random.RandomState([seed, n_bags, index])
     return make_noisy_or_bags(n_bags, size=3, coef=TRUTH[1:], intercept=TRUTH[0], random_state=rng)
 
 
@@ -48,9 +48,9 @@ def estimates(n_bags: int, first: int, n_sets: int, seed: int) -> list[dict[str,
     from bagwise.models.linear_model import MILogisticRegression
     from bagwise.models.wrappers.single_instance import SingleInstanceClassifier
 
-    found = []
-    for number in range(first, first + n_sets):
-        data = draw_estimation_data(n_bags, number, seed)
+    rows = []
+    for index in range(first, first + n_sets):
+        data = draw_estimation_data(n_bags, index, seed)
         model = MILogisticRegression(alpha=0.0, max_iter=500, random_state=seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # fits to separable bags do not converge; the report counts them
@@ -61,7 +61,7 @@ def estimates(n_bags: int, first: int, n_sets: int, seed: int) -> list[dict[str,
         inside = SingleInstanceClassifier(unpenalised).fit(data.bags, data.y).estimator_
         theta = np.append(inside.intercept_, inside.coef_[0])
         errors = ordinary_errors(data.bags.instances, theta)
-        found.append(
+        rows.append(
             {
                 "MILR": inference.coef,
                 "MILR p": np.ones(4) if inference.p_value is None else inference.p_value,
@@ -70,7 +70,7 @@ def estimates(n_bags: int, first: int, n_sets: int, seed: int) -> list[dict[str,
                 "naive p": 2 * ndtr(-np.abs(theta / errors)),
             }
         )
-    return found
+    return rows
 
 
 def printed_em(
@@ -96,12 +96,12 @@ def printed_em(
 
 def em_estimates(n_bags: int, first: int, n_sets: int, spread: float, seed: int) -> list[dict[str, Any]]:
     """Return estimates of the printed algorithm from random starts, on the data sets of `estimates`."""
-    found = []
-    for number in range(first, first + n_sets):
-        data = draw_estimation_data(n_bags, number, seed)
-        start = np.random.RandomState([seed, number]).normal(scale=spread, size=4)
-        found.append({"MILR": printed_em(data.bags, data.y, start)})
-    return found
+    rows = []
+    for index in range(first, first + n_sets):
+        data = draw_estimation_data(n_bags, index, seed)
+        start = np.random.RandomState([seed, index]).normal(scale=spread, size=4)
+        rows.append({"MILR": printed_em(data.bags, data.y, start)})
+    return rows
 
 
 def table1_cells(settings: Settings) -> list[Cell]:
@@ -121,7 +121,7 @@ def table1_cells(settings: Settings) -> list[Cell]:
 def table1_report(results: Mapping[str, Any], settings: Settings) -> Report:
     """Compare mean estimates and power with the paper, then show what changes the means."""
     blocks = [value for key, value in results.items() if key.startswith("bags100")]
-    all_sets = [one for block in blocks for one in block]
+    all_sets = [estimate for block in blocks for estimate in block]
     few, many = f"{len(blocks[0])} sets", f"{len(all_sets)} sets"
     rows = []
     for method, printed in PRINTED_ESTIMATES.items():
@@ -162,8 +162,8 @@ def table1_report(results: Mapping[str, Any], settings: Settings) -> Report:
     )
 
 
-def _is_tame(one: Mapping[str, Any]) -> bool:
-    return bool(np.abs(one["MILR"]).max() < DIVERGED)
+def _is_tame(estimate: Mapping[str, Any]) -> bool:
+    return bool(np.abs(estimate["MILR"]).max() < DIVERGED)
 
 
 def _average(sets, method: str, i: int) -> str:
@@ -215,9 +215,9 @@ SCHEMES = {
 PRINTED_RATES = {"A": (0.78, 0.15), "B": (0.72, 0.06), "C": (0.58, 0.07)}
 
 
-def draw_selection_data(number: int, seed: int) -> Any:
+def draw_selection_data(index: int, seed: int) -> Any:
     """Draw a data set of schemes A to C; its five active features are at random indices."""
-    rng = np.random.RandomState([seed, 2, number])
+    rng = np.random.RandomState([seed, 2, index])
     coef = np.zeros(N_FEATURES)
     coef[rng.permutation(N_FEATURES)[: len(ACTIVE)]] = ACTIVE
     return make_noisy_or_bags(100, size=3, coef=coef, intercept=-2.0, random_state=rng)
@@ -262,9 +262,9 @@ def redrawn_choice(bags, y: np.ndarray, alphas: np.ndarray, seed: int) -> float:
     from bagwise.models.linear_model import milr_path
 
     means = []
-    for number, alpha in enumerate(alphas):
+    for index, alpha in enumerate(alphas):
         deviances = []
-        folds = StratifiedKFold(10, shuffle=True, random_state=seed + number)
+        folds = StratifiedKFold(10, shuffle=True, random_state=seed + index)
         for train, test in folds.split(np.zeros(len(y)), y):
             path = milr_path(bags[train], y[train], alphas=[alpha], both_ways=False)
             held = bags[test]
@@ -275,11 +275,11 @@ def redrawn_choice(bags, y: np.ndarray, alphas: np.ndarray, seed: int) -> float:
     return float(alphas[int(np.argmin(means))])
 
 
-def selection(scheme: str, number: int, seed: int) -> dict[str, float]:
+def selection(scheme: str, index: int, seed: int) -> dict[str, float]:
     """Return the shares of active and of inactive features that a scheme selects on one data set."""
     from bagwise.models.linear_model import MILogisticRegression, MILogisticRegressionCV, forward_selection
 
-    data = draw_selection_data(number, seed)
+    data = draw_selection_data(index, seed)
     bags, y = data.bags, data.y
     alpha = np.nan
     with warnings.catch_warnings():
@@ -289,16 +289,16 @@ def selection(scheme: str, number: int, seed: int) -> dict[str, float]:
         elif scheme == "C":
             chosen = naive_forward(bags.instances, np.repeat(y, bags.sizes).astype(float))
         else:
-            how: dict[str, Any] = {"eps": 0.001, "random_state": number}
+            options: dict[str, Any] = {"eps": 0.001, "random_state": index}
             if scheme == "A-printed":
                 top = printed_alpha_max(bags.sizes, y)
-                how["alphas"] = np.geomspace(top, 0.001 * top, 20)
-            how["criterion"] = "bic" if scheme in ("A-bic", "A-redrawn") else "deviance"
-            model: Any = MILogisticRegressionCV(one_se=scheme == "A-one-se", **how).fit(bags, y)
+                options["alphas"] = np.geomspace(top, 0.001 * top, 20)
+            options["criterion"] = "bic" if scheme in ("A-bic", "A-redrawn") else "deviance"
+            model: Any = MILogisticRegressionCV(one_se=scheme == "A-one-se", **options).fit(bags, y)
             alpha = model.alpha_
             if scheme == "A-redrawn":
-                alpha = redrawn_choice(bags, y, model.alphas_, 1000 * number)
-                model = MILogisticRegression(alpha=alpha, random_state=number).fit(bags, y)
+                alpha = redrawn_choice(bags, y, model.alphas_, 1000 * index)
+                model = MILogisticRegression(alpha=alpha, random_state=index).fit(bags, y)
             chosen = model.coef_[0] != 0
     active = data.coef != 0
     return {"true": np.mean(chosen[active]), "false": np.mean(chosen[~active]), "alpha": float(alpha)}
@@ -311,9 +311,9 @@ def table2_cells(settings: Settings) -> list[Cell]:
         n_sets = 50
         if settings.quick:
             n_sets = 0 if scheme in ("B", "A-redrawn") else 1
-        for number in range(n_sets):
-            arguments = {"scheme": scheme, "number": number, "seed": settings.seed}
-            cells.append(Cell(f"{scheme}-{number}", selection, arguments))
+        for index in range(n_sets):
+            arguments = {"scheme": scheme, "index": index, "seed": settings.seed}
+            cells.append(Cell(f"{scheme}-{index}", selection, arguments))
     return cells
 
 

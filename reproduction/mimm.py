@@ -78,7 +78,7 @@ N_BAGS = (10, 20, 50, 100, 200)
 CLOSE = ((5.0, 0.8, 5), (10.0, 0.8, 10))
 
 
-def _how(overlap, rate) -> dict[str, Any]:
+def _mixture_params(overlap, rate) -> dict[str, Any]:
     return {"means": [[5, 5], [0, 0]], "covariances": overlap, "positive_rate": rate}
 
 
@@ -86,10 +86,10 @@ def _generator(overlap, rate, size, repetition, seed) -> np.random.RandomState:
     return np.random.RandomState([seed, repetition, int(overlap), int(10 * rate), size])
 
 
-def _draw_training(n, size, rng, how):
+def _draw_training(n, size, rng, params):
     """Draw bags with at least one positive bag; bags of one instance must have both classes."""
     while True:
-        train = datasets.make_mixture_bags(n, size=size, random_state=rng, **how)
+        train = datasets.make_mixture_bags(n, size=size, random_state=rng, **params)
         if train.y.any() and (size > 1 or not train.y.all()):
             return train
 
@@ -106,29 +106,29 @@ def _error(train, test, supervision, n_init, seed, start=None) -> float:
 
 def instance_errors(overlap, rate, size, n_bags, n_init, repetition, seed) -> dict[str, Any]:
     """Return the instance error of each model and each n on 10,000 test instances."""
-    how, rng = _how(overlap, rate), _generator(overlap, rate, size, repetition, seed)
-    test = datasets.make_mixture_bags(10_000, size=1, random_state=rng, **how)
-    found: dict[str, Any] = {"bayes": float(np.mean((test.log_odds > 0) != test.instance_y))}
+    params, rng = _mixture_params(overlap, rate), _generator(overlap, rate, size, repetition, seed)
+    test = datasets.make_mixture_bags(10_000, size=1, random_state=rng, **params)
+    errors: dict[str, Any] = {"bayes": float(np.mean((test.log_odds > 0) != test.instance_y))}
     for n in n_bags:
-        train = _draw_training(n, size, rng, how)
+        train = _draw_training(n, size, rng, params)
         for name, supervision in SUPERVISION.items():
-            found[f"{name}-{n}"] = _error(train, test, supervision, n_init, seed)
-    return found
+            errors[f"{name}-{n}"] = _error(train, test, supervision, n_init, seed)
+    return errors
 
 
 def start_errors(overlap, rate, size, n_bags, n_init, repetition, seed) -> dict[str, float]:
     """Return the errors of MIMM with and without swapped starts, and of MM, for few and many starts."""
-    how, rng = _how(overlap, rate), _generator(overlap, rate, size, repetition, seed)
-    test = datasets.make_mixture_bags(10_000, size=1, random_state=rng, **how)
-    train = _draw_training(n_bags, size, rng, how)
+    params, rng = _mixture_params(overlap, rate), _generator(overlap, rate, size, repetition, seed)
+    test = datasets.make_mixture_bags(10_000, size=1, random_state=rng, **params)
+    train = _draw_training(n_bags, size, rng, params)
     as_drawn = BagMixture.draw_around_instances
-    found = {"drawn": _error(train, test, "bags", n_init, seed, as_drawn)}
-    found["drawn_many"] = _error(train, test, "bags", 10 * n_init, seed, as_drawn)
-    found["turned"] = _error(train, test, "bags", n_init, seed)
-    found["turned_many"] = _error(train, test, "bags", 10 * n_init, seed)
-    found["MM"] = _error(train, test, "negatives", n_init, seed)
-    found["MM_many"] = _error(train, test, "negatives", 10 * n_init, seed)
-    return found
+    errors = {"drawn": _error(train, test, "bags", n_init, seed, as_drawn)}
+    errors["drawn_many"] = _error(train, test, "bags", 10 * n_init, seed, as_drawn)
+    errors["turned"] = _error(train, test, "bags", n_init, seed)
+    errors["turned_many"] = _error(train, test, "bags", 10 * n_init, seed)
+    errors["MM"] = _error(train, test, "negatives", n_init, seed)
+    errors["MM_many"] = _error(train, test, "negatives", 10 * n_init, seed)
+    return errors
 
 
 def figure3_cells(settings: Settings) -> list[Cell]:
@@ -140,10 +140,10 @@ def figure3_cells(settings: Settings) -> list[Cell]:
     for overlap in OVERLAPS:
         for rate in RATES:
             for size in SIZES:
-                where = {"overlap": overlap, "rate": rate, "size": size}
+                scenario = {"overlap": overlap, "rate": rate, "size": size}
                 name = f"overlap{overlap:g}-rate{rate:g}-size{size}"
                 for r in range(repetitions):
-                    arguments = common | where | {"n_bags": n_bags, "repetition": r}
+                    arguments = common | scenario | {"n_bags": n_bags, "repetition": r}
                     cells.append(Cell(f"{name}-{r}", instance_errors, arguments))
                     if (overlap, rate, size) in CLOSE:
                         arguments = arguments | {"n_bags": n_bags[0]}
@@ -164,13 +164,16 @@ def _starts_table(results: Mapping[str, Any], settings: Settings) -> Table:
         start = f"starts-overlap{overlap:g}-rate{rate:g}-size{size}-"
         runs = [value for key, value in results.items() if key.startswith(start)]
         errors = {name: _with_oracle([run[name] for run in runs]) for name in runs[0]}
-        for name, what, other in (
+        for name, variant, other in (
             ("drawn", f"{few} starts, as drawn", "MM"),
             ("turned", f"{few} starts, better class assignment", "MM"),
             ("drawn_many", f"{10 * few} starts, as drawn", "MM_many"),
             ("turned_many", f"{10 * few} starts, better class assignment", "MM_many"),
         ):
-            row = {"scenario": f"{overlap:g}I, pi = {rate:g}, bags of {size}, 10 bags", "MIMM's starts": what}
+            row = {
+                "scenario": f"{overlap:g}I, pi = {rate:g}, bags of {size}, 10 bags",
+                "MIMM's starts": variant,
+            }
             row |= {"MIMM": with_error(errors[name]), "MM, same number of starts": with_error(errors[other])}
             rows.append(row | {"difference": with_error(errors[name] - errors[other])})
     return Table("Ten bags, all positive: influence of the starts", rows, STARTS_NOTE)
@@ -185,8 +188,8 @@ def figure3_report(results: Mapping[str, Any], settings: Settings) -> Report:
         parts = key.split("-")
         if parts[0] == "starts":
             continue
-        where = float(parts[0][7:]), float(parts[1][4:]), int(parts[2][4:])
-        panels.setdefault(where, []).append(value)
+        scenario = float(parts[0][7:]), float(parts[1][4:]), int(parts[2][4:])
+        panels.setdefault(scenario, []).append(value)
     rows, worse, curves = [], [], {}
     for (overlap, rate, size), runs in panels.items():
         names = [key for key in runs[0] if key != "bayes"]
@@ -209,7 +212,7 @@ def figure3_report(results: Mapping[str, Any], settings: Settings) -> Report:
                 mean, error = mean_and_error(gap)
                 if mean > 2 * error and mean > 0.005:
                     worse.append(f"{title}, {n} bags: {100 * mean:.1f} ± {100 * error:.1f} above {other}")
-    what = "; ".join(worse) if worse else "nowhere"
+    worst = "; ".join(worse) if worse else "nowhere"
     text = (
         "Instance error in percent on 10,000 new instances, by the number of training bags. The values are "
         f"means of {len(runs)} training sets ± standard error (the paper: 100 sets, without errors). The "
@@ -217,7 +220,7 @@ def figure3_report(results: Mapping[str, Any], settings: Settings) -> Report:
         "and a prior with kappa = 0.01. All columns except the last use the paper's identifiability oracle, "
         "which assigns the class names with the smaller test error.\n\n"
         "MIMM should not have a larger error than MM and MMU where the paper's curves differ. Settings in "
-        f"which it is worse by more than two standard errors and half a percent: {what}. With pi = 0.8 and "
+        f"which it is worse by more than two standard errors and half a percent: {worst}. With pi = 0.8 and "
         "bags of five or ten, nearly all bags are positive. Labels are then almost uninformative, and the "
         "three models should agree, as in the paper."
     )

@@ -70,9 +70,9 @@ def start_from_shares(share):
     def start(model: BagMixture, blocks: Blocks, rng) -> MixtureParams:
         positive = share(blocks.n_instances, rng)
         sums, weights = blocks.total(_shared_out, model, blocks.begins, positive)
-        if model.known is not None:
-            sums[1] += model.known.sums
-            weights[1] += model.known.weight
+        if model.fixed_sums is not None:
+            sums[1] += model.fixed_sums.sums
+            weights[1] += model.fixed_sums.weight
         components = model.family.mstep_all(sums, weights, model.prior)
         log_rate = np.log(weights[::-1] / weights.sum())
         return MixtureParams(log_rate, np.zeros(2), components, 1, model.rule)
@@ -129,8 +129,8 @@ def changed_accuracy(
         labels, used = y, train
         if transductive:
             # MM ignores the labels of positive training bags; the test bags are unlabelled for both models.
-            known = np.where(y == 1, -1, 0) if method == "MM" else y
-            labels, used = np.where(np.isin(np.arange(len(y)), test), -1, known), np.arange(len(y))
+            seen_labels = np.where(y == 1, -1, 0) if method == "MM" else y
+            labels, used = np.where(np.isin(np.arange(len(y)), test), -1, seen_labels), np.arange(len(y))
             model.set_params(supervision="bags")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # 200 iterations, as in the paper
@@ -198,8 +198,8 @@ def _as_weka(fold: Fold, max_iter: int, equal_bags: bool) -> np.ndarray:
 
     start = np.zeros(X.shape[1])
     start[0] = np.log((1.0 + (labels == 1).sum()) / (1.0 + (labels == 0).sum()))
-    found = minimize(objective, start, jac=True, method="BFGS", options={"maxiter": max_iter})
-    log_proba = Or().log_proba(design(fold.bags) @ found.x, fold.bags.offsets)
+    result = minimize(objective, start, jac=True, method="BFGS", options={"maxiter": max_iter})
+    log_proba = Or().log_proba(design(fold.bags) @ result.x, fold.bags.offsets)
     return (log_proba[:, 1] > log_proba[:, 0]).astype(int)
 
 
@@ -212,18 +212,18 @@ def cause_cells(settings: Settings) -> list[Cell]:
     cells = []
     for repeat in range(1 if settings.quick else 3):
         for dataset in CAUSE_DATASETS[: 1 if settings.quick else None]:
-            for number, change in enumerate(CAUSES.values()):
+            for i, change in enumerate(CAUSES.values()):
                 for kind in _kinds(dataset, change):
                     for method in COMPARED:
                         arguments = {k: v for k, v in change.items() if k not in ("raw", "pca_train")}
                         arguments = {"n_init": 1 if settings.quick else 10} | arguments
                         arguments |= {"dataset": dataset, "features": change.get(kind, kind)}
                         arguments |= {"method": method, "repeat": repeat}
-                        key = f"cause{number}-{dataset}-{kind}-{method}-{repeat}"
+                        key = f"cause{i}-{dataset}-{kind}-{method}-{repeat}"
                         cells.append(Cell(key, changed_accuracy, common | arguments))
-            for number, change in enumerate(MILR_CAUSES.values()):
+            for i, change in enumerate(MILR_CAUSES.values()):
                 arguments = common | change | {"dataset": dataset, "repeat": repeat}
-                cells.append(Cell(f"milr{number}-{dataset}-{repeat}", logistic_accuracy, arguments))
+                cells.append(Cell(f"milr{i}-{dataset}-{repeat}", logistic_accuracy, arguments))
     return cells
 
 
@@ -242,16 +242,16 @@ def cause_tables(
     for dataset in CAUSE_DATASETS:
         for kind, suffix in (("raw", ""), ("pca_train", " (PCA)")):
             title = dataset.capitalize() + suffix
-            for number, changed in enumerate(CAUSES):
-                keys = {method: f"cause{number}-{dataset}-{kind}-{method}" for method in COMPARED}
+            for i, changed in enumerate(CAUSES):
+                keys = {method: f"cause{i}-{dataset}-{kind}-{method}" for method in COMPARED}
                 if keys["MIMM"] in grouped:
-                    found = {method: with_error(grouped[key]) for method, key in keys.items()}
-                    rows.append({"data": title, "changed": changed, **found})
+                    accuracies = {method: with_error(grouped[key]) for method, key in keys.items()}
+                    rows.append({"data": title, "changed": changed, **accuracies})
             if f"cause0-{dataset}-{kind}-MIMM" in grouped:
                 paper = {m: f"{v:.1f}" for m, v in zip(COMPARED, printed[dataset, kind], strict=False)}
                 rows.append({"data": title, "changed": "the paper", **paper})
-        for number, changed in enumerate(MILR_CAUSES):
-            if runs := grouped.get(f"milr{number}-{dataset}"):
+        for i, changed in enumerate(MILR_CAUSES):
+            if runs := grouped.get(f"milr{i}-{dataset}"):
                 both = {part: with_error([run[part] for run in runs]) for part in ("test", "train")}
                 logistic.append(
                     {"data": dataset.capitalize(), "fit": changed, "MILR": both["test"]}

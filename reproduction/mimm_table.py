@@ -48,10 +48,10 @@ def _make_model(method: str, features: str, n_init: int, seed: int) -> Any:
 def accuracy(dataset, features, method, repeat, n_folds, n_init, seed, removed=0.0) -> float:
     """Return the accuracy of one cross-validation over bags; `removed` is the share of missing values."""
     right, total = 0, 0
-    for number, (bags, y, train, test) in enumerate(folds(dataset, features, repeat, n_folds, seed)):
+    for fold, (bags, y, train, test) in enumerate(folds(dataset, features, repeat, n_folds, seed)):
         if removed:
             X = bags.instances.copy()
-            X[np.random.RandomState([seed, repeat, number]).random_sample(X.shape) < removed] = np.nan
+            X[np.random.RandomState([seed, repeat, fold]).random_sample(X.shape) < removed] = np.nan
             bags = bags.with_instances(X)
         model = _make_model(method, features, n_init, seed + repeat)
         with warnings.catch_warnings():

@@ -176,18 +176,18 @@ def repeats_of(results: Mapping[str, Any], prefix: str) -> list:
 
 
 def _table1_report(results: Mapping[str, Any], settings: Settings) -> Report:
-    quoted = {name: (one, two) for name, one, two in QUOTED_MUSK}
+    quoted = {name: (musk1, musk2) for name, musk1, musk2 in QUOTED_MUSK}
     rows = []
     for name, method in _MUSK.items():
-        one = [r["accuracy"] for r in repeats_of(results, f"musk1-{method}-")]
-        two = repeats_of(results, f"musk2-{method}-")
+        musk1 = [r["accuracy"] for r in repeats_of(results, f"musk1-{method}-")]
+        musk2 = repeats_of(results, f"musk2-{method}-")
         paper = quoted.get(name, ("-", "-"))
         rows.append(
             {
                 "algorithm": name,
-                "Musk1 (%)": with_error(one),
+                "Musk1 (%)": with_error(musk1),
                 "Musk1, quoted": paper[0],
-                "Musk2 (%)": with_error(two),
+                "Musk2 (%)": with_error(musk2),
                 "Musk2, quoted": paper[1],
             }
         )
@@ -315,16 +315,16 @@ def with_interval(values) -> str:
 
 
 def _table3_report(results: Mapping[str, Any], settings: Settings) -> Report:
-    quoted = {name: (one, two) for name, one, two in QUOTED_COREL}
+    quoted = {name: (small, large) for name, small, large in QUOTED_COREL}
     rows = []
     for name in [*_COREL, *(name for name in quoted if name not in _COREL)]:
         paper = quoted.get(name, ("-", "-"))
         ours = ["-", "-"]
         if name in _COREL:
-            found = [
+            accuracies = [
                 [r["accuracy"] for r in repeats_of(results, f"{n}-{_COREL[name]}-")] for n in (1000, 2000)
             ]
-            ours = [with_interval(values) if values else "-" for values in found]
+            ours = [with_interval(values) if values else "-" for values in accuracies]
         rows.append(
             {
                 "algorithm": name,
@@ -359,7 +359,7 @@ def _fig1_cells(settings: Settings) -> list[Cell]:
 
 
 def _fig1_report(results: Mapping[str, Any], settings: Settings) -> Report:
-    both, one = (
+    both, one_way = (
         np.mean([r["confusion"] for r in repeats_of(results, f"1000-{method}-")], axis=0)
         for method in ("miss", "miss-one-way")
     )
@@ -368,7 +368,7 @@ def _fig1_report(results: Mapping[str, Any], settings: Settings) -> Report:
         {
             "category": i,
             "both ways (%)": f"{both[i, i]:.1f}",
-            "one way (%)": f"{one[i, i]:.1f}",
+            "one way (%)": f"{one_way[i, i]:.1f}",
             "paper (%)": f"{paper[i, i]:.1f}",
             "most frequent confusion": int(np.argmax(np.where(np.arange(len(both)) == i, -1.0, both[i]))),
             "paper, most frequent confusion": int(

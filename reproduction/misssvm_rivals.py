@@ -55,18 +55,16 @@ def _musk_cells(settings: Settings) -> list[Cell]:
 
 def _musk_report(results: Mapping[str, Any], settings: Settings) -> Report:
     board = Board(results, {run.__name__: title_of(run) for run in RIVALS})
-    quoted = [
-        (method, [str(x) for x in numbers], model) for method, of, numbers, model in QUOTED if of == MISS
-    ]
+    quoted = [(method, [str(x) for x in quotes], model) for method, of, quotes, model in QUOTED if of == MISS]
     named = {model for _, _, model in quoted}
     quoted += [(title, ["-", "-"], model) for model, title in board.titles.items() if model not in named]
     rows = []
-    for method, numbers, model in quoted:
+    for method, quotes, model in quoted:
         row = {"algorithm": method}
-        for name, dataset, number in zip(("Musk1", "Musk2"), ("musk1", "musk2"), numbers, strict=True):
+        for name, dataset, quote in zip(("Musk1", "Musk2"), ("musk1", "musk2"), quotes, strict=True):
             values = board.values(dataset, model, "accuracy") if model else []
             row[f"{name} (%)"] = with_error(values) if values else "-"
-            row[f"{name}, quoted"] = number
+            row[f"{name}, quoted"] = quote
             row[f"{name}, repetitions"] = str(len(values)) if values else "-"
         rows.append(row)
     text = """
@@ -144,14 +142,14 @@ def _image_cells(settings: Settings) -> list[Cell]:
 
 
 def _image_report(results: Mapping[str, Any], settings: Settings) -> Report:
-    quoted = {name: numbers for name, *numbers in QUOTED_COREL}
+    quoted = {name: quotes for name, *quotes in QUOTED_COREL}
     rows = []
     for name, method in _IMAGES.items():
         row = {"algorithm": name}
-        for n, number in zip((1000, 2000), quoted.get(name, ("-", "-")), strict=True):
+        for n, quote in zip((1000, 2000), quoted.get(name, ("-", "-")), strict=True):
             values = [r["accuracy"] for r in repeats_of(results, f"{n}-{method}-")]
             row[f"{n}-Image (%)"] = with_interval(values) if values else "-"
-            row[f"{n}-Image, quoted"] = number
+            row[f"{n}-Image, quoted"] = quote
             row[f"{n}-Image, splits"] = str(len(values)) if values else "-"
         rows.append(row)
     text = """

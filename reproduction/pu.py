@@ -104,9 +104,9 @@ def draw(
         train, test = next(halves.split(data.y, data.y))
         sides = [(train, N_UNLABELED), (test, N_TEST)]
     drawn = []
-    for number, (part, n_unlabeled) in enumerate(sides):
-        counts = {"n_positive": 1 if number else n_positive, "n_unlabeled": n_unlabeled, "class_prior": prior}
-        drawn.append(_copied_sample(data.bags[part], data.y[part], n_bags, counts, 2 * seed + number))
+    for side, (part, n_unlabeled) in enumerate(sides):
+        counts = {"n_positive": 1 if side else n_positive, "n_unlabeled": n_unlabeled, "class_prior": prior}
+        drawn.append(_copied_sample(data.bags[part], data.y[part], n_bags, counts, 2 * seed + side))
     sample, source = drawn[0]
     n_train = n_positive + N_UNLABELED
     y = sample.y[:n_train]
@@ -126,10 +126,12 @@ def _copied_sample(bags, y, n_bags: int, counts: dict, seed: int) -> tuple[Bunch
     source = np.append(np.arange(len(y)), rng.randint(len(y), size=n_bags - len(y)))
     # The draw depends only on labels, so only the drawn copies are made.
     sample = datasets.make_positive_unlabeled(np.zeros((n_bags, 1)), y[source], **counts, random_state=seed)
-    own = source[sample.index]
-    pairs = datasets.augment_bags(bags[own], n_copies=1, random_state=seed).bags
+    origin = source[sample.index]
+    pairs = datasets.augment_bags(bags[origin], n_copies=1, random_state=seed).bags
     is_copy = sample.index >= len(y)
-    return Bunch(bags=pairs[np.arange(len(own)) + len(own) * is_copy], y=sample.y, y_true=sample.y_true), own
+    return Bunch(
+        bags=pairs[np.arange(len(origin)) + len(origin) * is_copy], y=sample.y, y_true=sample.y_true
+    ), origin
 
 
 def make_model(method: str, dataset: str, prior: float, seed: int, folds, quick: bool = False):
@@ -137,8 +139,8 @@ def make_model(method: str, dataset: str, prior: float, seed: int, folds, quick:
     from bagwise.models import pu
 
     if method in ("skc", "known"):
-        known = prior if method == "known" else None
-        return pu.PUSetKernelClassifierCV(class_prior=known, cv=folds, random_state=seed)
+        class_prior = prior if method == "known" else None
+        return pu.PUSetKernelClassifierCV(class_prior=class_prior, cv=folds, random_state=seed)
     # The paper's widths, 1e-2 to 1e-6, are for unscaled features.
     grid = {"gammas": [1e-2, 1e-4, 1e-6], "alphas": [1.0, 1e-3, 1e-6], "cv": folds, "scale": None}
     if method == "lsdd":
@@ -164,30 +166,30 @@ def trials(
     protocol: str, dataset: str, prior: float, block: int, n_trials: int, seed: int, quick: bool
 ) -> list[dict]:
     """Return the accuracy and seconds of every method on a few draws."""
-    found = []
+    rows = []
     for trial in range(BLOCK * block, BLOCK * block + n_trials):
-        number = 1000 * seed + trial
-        data = draw(protocol, dataset, prior, number)
+        draw_seed = 1000 * seed + trial
+        data = draw(protocol, dataset, prior, draw_seed)
         row: dict[str, Any] = {"positive": float(data.truth.mean())}
         for method in METHODS:
-            model = make_model(method, dataset, prior, number, data.folds, quick)
+            model = make_model(method, dataset, prior, draw_seed, data.folds, quick)
             start = time.perf_counter()
             fit_quietly(model, data.train, data.y)
             row[f"{method}-seconds"] = time.perf_counter() - start
             row[method] = float(model.score(data.test, data.truth))
             if method == "skc":
                 row["prior"] = model.class_prior_
-        found.append(row)
-    return found
+        rows.append(row)
+    return rows
 
 
 def pumil_without_intercept(dataset: str, prior: float, n_trials: int, seed: int) -> list[float]:
     """Return accuracies of puMIL with the printed SVM (B.1), without intercept; printed protocol."""
     accuracies = []
     for trial in range(n_trials):
-        number = 1000 * seed + trial
-        data = draw("printed", dataset, prior, number)
-        model = make_model("pumil", dataset, prior, number, data.folds).set_params(fit_intercept=False)
+        draw_seed = 1000 * seed + trial
+        data = draw("printed", dataset, prior, draw_seed)
+        model = make_model("pumil", dataset, prior, draw_seed, data.folds).set_params(fit_intercept=False)
         accuracies.append(float(model.fit(data.train, data.y).score(data.test, data.truth)))
     return accuracies
 
@@ -225,9 +227,9 @@ def assumed_priors(dataset: str, prior: float, n_trials: int, seed: int) -> dict
         for degree in (1, 2):
             estimate = printed_estimate(*sample, scaled=False, degree=degree, ridge=1e5)
             estimates[f"raw {degree}"].append(estimate)
-        told = {str(assumed): assumed for assumed in ASSUMED} | {"true": prior}
-        told["printed"] = float(np.clip(estimates["scaled"][-1], 1e-3, 1 - 1e-3))
-        for key, assumed in told.items():
+        priors = {str(assumed): assumed for assumed in ASSUMED} | {"true": prior}
+        priors["printed"] = float(np.clip(estimates["scaled"][-1], 1e-3, 1 - 1e-3))
+        for key, assumed in priors.items():
             model = PUSetKernelClassifierCV(
                 minimax_kernel, class_prior=assumed, scale=None, cv=data.folds, random_state=trial
             ).fit(data.train, data.y)
@@ -241,7 +243,7 @@ def cells(settings: Settings) -> list[Cell]:
     names, priors, n_blocks, n_trials = (
         (("musk1",), (0.3,), 1, 1) if quick else (DATASETS, PRIORS, N_BLOCKS, BLOCK)
     )
-    found = [
+    all_cells = [
         Cell(
             f"{protocol}-{dataset}-{prior}-{block}",
             trials,
@@ -260,7 +262,7 @@ def cells(settings: Settings) -> list[Cell]:
         for prior in priors
         for protocol in PROTOCOLS
     ]
-    found += [
+    all_cells += [
         Cell(
             f"assumed-{dataset}-{prior}",
             assumed_priors,
@@ -269,7 +271,7 @@ def cells(settings: Settings) -> list[Cell]:
         for dataset in (("elephant",) if quick else IMAGES)
         for prior in priors
     ]
-    found += [
+    all_cells += [
         Cell(
             f"pumil-{dataset}-{prior}",
             pumil_without_intercept,
@@ -278,4 +280,4 @@ def cells(settings: Settings) -> list[Cell]:
         for dataset in names
         for prior in priors
     ]
-    return found
+    return all_cells

@@ -79,18 +79,18 @@ def changed(
 
     "lsdd-silent" is the share of test bags with an LSDD score of zero.
     """
-    found: dict[str, list[float]] = {}
+    accuracies: dict[str, list[float]] = {}
     for trial in range(n_trials):
-        number = 1000 * seed + trial
+        draw_seed = 1000 * seed + trial
 
         @cache
-        def drawn(standardised, number=number):
+        def drawn(standardised, draw_seed=draw_seed):
             standardised = standardised and dataset.startswith("musk")
-            return draw(protocol, dataset, prior, number, standardised=standardised)
+            return draw(protocol, dataset, prior, draw_seed, standardised=standardised)
 
         for name, (cls, parameters, standardised) in (WIDE if kind == "wide" else NARROW).items():
             data = drawn(standardised)
-            model = cls(scale=None, random_state=number)
+            model = cls(scale=None, random_state=draw_seed)
             if "cv" in model.get_params():
                 model.set_params(cv=data.folds)
             if name.startswith("dsdd"):
@@ -101,13 +101,13 @@ def changed(
             if name == "lsdd-near":
                 values["lsdd-silent"] = score == 0
             for key, value in values.items():
-                found.setdefault(key, []).append(float(np.mean(value)))
-    return found
+                accuracies.setdefault(key, []).append(float(np.mean(value)))
+    return accuracies
 
 
 def cause_cells(settings: Settings) -> list[Cell]:
     """Return the cells of both kinds of settings, with few draws of Musk2, which has many instances."""
-    quick, found = settings.quick, []
+    quick, cells = settings.quick, []
     for dataset in ("musk1",) if quick else DATASETS:
         most = 1 if quick else 2 if dataset == "musk2" else 20
         draws = {("wide", "printed"): min(most, 2), ("narrow", "printed"): most}
@@ -117,20 +117,20 @@ def cause_cells(settings: Settings) -> list[Cell]:
             for (kind, protocol), n_trials in draws.items():
                 arguments = {"kind": kind, "protocol": protocol, "dataset": dataset, "prior": prior}
                 arguments |= {"n_trials": n_trials, "seed": settings.seed, "quick": quick}
-                found.append(Cell(f"{kind}-{protocol}-{dataset}-{prior}", changed, arguments))
-    return found
+                cells.append(Cell(f"{kind}-{protocol}-{dataset}-{prior}", changed, arguments))
+    return cells
 
 
 def _accuracies(results: Mapping[str, Any], protocol: str, key: str) -> dict[tuple[str, float], float]:
     """Return mean accuracies with a changed setting, by data set and prior."""
-    found = {}
+    means = {}
     for kind in ("wide", "narrow"):
         for dataset in DATASETS:
             for prior in PRIORS:
                 values = results.get(f"{kind}-{protocol}-{dataset}-{prior}", {}).get(key)
                 if values:
-                    found[dataset, prior] = float(np.mean(values))
-    return found
+                    means[dataset, prior] = float(np.mean(values))
+    return means
 
 
 def _distance(method: str, means: Mapping[tuple[str, float], float], dataset: str | None = None) -> float:
@@ -148,12 +148,12 @@ def cause_table(results: Mapping[str, Any], ours: Mapping[str, Mapping[tuple[str
     rows = []
     for method, changes in ROWS.items():
         means = {"as in the table": ours[method]}
-        means |= {words: _accuracies(results, "printed", key) for words, key in changes.items()}
+        means |= {setting: _accuracies(results, "printed", key) for setting, key in changes.items()}
         printed = {(d, p): PRINTED[method][d][PRIORS.index(p)] for d, p in ours[method]}
-        for words, values in ({"printed": printed} | means).items():
+        for setting, values in ({"printed": printed} | means).items():
             row = {
                 "method": method.upper(),
-                "settings": words,
+                "settings": setting,
                 "distance": f"{_distance(method, values):.1f}",
             }
             for dataset in sorted({at[0] for at in values}, key=DATASETS.index):
@@ -177,9 +177,9 @@ def _silent(results: Mapping[str, Any]) -> dict[float, float]:
     for prior in PRIORS:
         cells = [results.get(f"narrow-printed-{dataset}-{prior}") for dataset in DATASETS]
         # All data sets have equal weights, regardless of their number of draws.
-        found = [np.mean(np.array(cell["lsdd-silent"]) == 1.0) for cell in cells if cell]
-        if found:
-            shares[prior] = float(np.mean(found))
+        silent = [np.mean(np.array(cell["lsdd-silent"]) == 1.0) for cell in cells if cell]
+        if silent:
+            shares[prior] = float(np.mean(silent))
     return shares
 
 

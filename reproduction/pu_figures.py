@@ -22,16 +22,16 @@ def by_positives(
     """Return accuracies of PU-SKC for a number of positive bags, with estimated and with known prior."""
     from bagwise.models.pu import PUSetKernelClassifierCV
 
-    found: dict[str, list[float]] = {"estimated": [], "known": [], "prior": []}
+    accuracies: dict[str, list[float]] = {"estimated": [], "known": [], "prior": []}
     for trial in range(n_trials):
         data = draw(protocol, dataset, PRIOR, 1000 * seed + trial, n_positive)
         for key, prior in (("estimated", None), ("known", PRIOR)):
             model = PUSetKernelClassifierCV(class_prior=prior, cv=data.folds, random_state=trial)
             fit_quietly(model, data.train, data.y)
-            found[key].append(float(model.score(data.test, data.truth)))
+            accuracies[key].append(float(model.score(data.test, data.truth)))
             if prior is None:
-                found["prior"].append(model.class_prior_)
-    return found
+                accuracies["prior"].append(model.class_prior_)
+    return accuracies
 
 
 def bound(n_positive: int, n_repeats: int, seed: int) -> dict[str, float]:
@@ -47,12 +47,12 @@ def bound(n_positive: int, n_repeats: int, seed: int) -> dict[str, float]:
 
     data = fetch_musk1()
     order = np.random.RandomState(seed).permutation(len(data.y))
-    one, other = order[::2], order[1::2]
+    half, other_half = order[::2], order[1::2]
     few = make_positive_unlabeled(
-        data.bags[one], data.y[one], n_positive=8, n_unlabeled=20, class_prior=0.5, random_state=seed
+        data.bags[half], data.y[half], n_positive=8, n_unlabeled=20, class_prior=0.5, random_state=seed
     )
     model = PUSetKernelClassifier(degree=1, alpha=1e-3, class_prior=0.5).fit(few.bags, few.y)
-    pool = augment_bags(data.bags[other], data.y[other], n_bags=2000, random_state=seed)
+    pool = augment_bags(data.bags[other_half], data.y[other_half], n_bags=2000, random_state=seed)
     score = model.decision_function(pool.bags)
     features = model.basis_(model._scaled(pool.bags))
     # The paper's constants, with the intercept as an additional coefficient.
@@ -107,12 +107,12 @@ def _figure2_report(results: Mapping[str, Any], settings: Settings) -> Report:
     for dataset in DATASETS:
         for protocol, title in _TITLES.items():
             for n in N_POSITIVES:
-                found = results.get(f"{protocol}-{dataset}-{n}")
-                if found is not None:
+                cell = results.get(f"{protocol}-{dataset}-{n}")
+                if cell is not None:
                     row = {"data": dataset.capitalize(), "protocol": title, "positive bags": n}
-                    row["accuracy, prior estimated"] = with_error(found["estimated"])
-                    row["accuracy, prior known"] = with_error(found["known"])
-                    row["prior estimated"] = f"{np.mean(found['prior']):.2f}"
+                    row["accuracy, prior estimated"] = with_error(cell["estimated"])
+                    row["accuracy, prior known"] = with_error(cell["known"])
+                    row["prior estimated"] = f"{np.mean(cell['prior']):.2f}"
                     rows.append(row)
     bounds = [
         {
@@ -189,7 +189,7 @@ def seconds(dataset: str, n_trials: int, seed: int) -> dict[str, list[float]]:
         "DSDD": pu.DSDDClassifier(random_state=0),
         "puMIL": pu.PUMILClassifier(random_state=0),
     }
-    found: dict[str, list[float]] = {name: [] for name in [*models, "one SVC"]}
+    times: dict[str, list[float]] = {name: [] for name in [*models, "one SVC"]}
     instances = []
     for trial in range(n_trials + 1):
         data = draw("printed", dataset, 0.1, 1000 * seed + trial)
@@ -203,9 +203,9 @@ def seconds(dataset: str, n_trials: int, seed: int) -> dict[str, list[float]]:
             start = time.perf_counter()
             fit_quietly(model, X, labels)
             if trial:  # the first fit compiles
-                found[name].append(time.perf_counter() - start)
-    found["instances"] = [float(n) for n in instances[1:]]
-    return found
+                times[name].append(time.perf_counter() - start)
+    times["instances"] = [float(n) for n in instances[1:]]
+    return times
 
 
 def _figure3_cells(settings: Settings) -> list[Cell]:
@@ -247,12 +247,12 @@ def _draw_seconds(results: Mapping[str, Any], names, methods) -> Any:
 
     figure, axes = new_axes(8.0, 3.4)
     colors = [ACCENT, "#e59c90", QUIET, CHOSEN, "#8b7d5b", "0.6"]
-    for number, (method, color) in enumerate(zip(methods, colors, strict=True)):
+    for i, (method, color) in enumerate(zip(methods, colors, strict=True)):
         values = [results[dataset][method] for dataset in names]
         medians = [1e3 * np.median(v) if v else np.nan for v in values]
-        place = np.arange(len(names)) + 0.12 * (number - 2.5)
+        positions = np.arange(len(names)) + 0.12 * (i - 2.5)
         marker = "_" if method == "one SVC" else "o"
-        axes.plot(place, medians, marker, color=color, markersize=9, label=method)
+        axes.plot(positions, medians, marker, color=color, markersize=9, label=method)
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter("{x:g}")
     axes.set_xticks(range(len(names)), [name.capitalize() for name in names])

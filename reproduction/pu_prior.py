@@ -61,10 +61,10 @@ def draw_bags(setting: Setting, seed: int) -> tuple[Bags, np.ndarray, float]:
     if isinstance(setting.source, str):
         data = _fetched(setting.source)
         pools = {label: rng.permutation(np.flatnonzero(data.y == label)) for label in (0, 1)}
-        numbers = np.empty(len(truth), dtype=int)
+        indices = np.empty(len(truth), dtype=int)
         for label in (0, 1):
-            numbers[truth == label] = pools[label][: np.sum(truth == label)]
-        return data.bags[numbers], y, float(hidden.mean())
+            indices[truth == label] = pools[label][: np.sum(truth == label)]
+        return data.bags[indices], y, float(hidden.mean())
     bags = []
     for positive in truth:
         X = rng.normal(size=(1 + rng.poisson(4), 3))
@@ -92,10 +92,10 @@ def estimates(name: str, block: int, n_draws: int, n_bootstrap: int, seed: int) 
     """Return both estimates and their intervals for some draws of a setting."""
     from bagwise.models.pu import ClassPriorEstimator
 
-    found: dict[str, list[float]] = {}
-    for number in range(BLOCK * block, BLOCK * block + n_draws):
+    measures: dict[str, list[float]] = {}
+    for index in range(BLOCK * block, BLOCK * block + n_draws):
         # Every setting has separate draws.
-        drawn = 100_000 * seed + 1000 * list(SETTINGS).index(name) + number
+        drawn = 100_000 * seed + 1000 * list(SETTINGS).index(name) + index
         bags, y, share = draw_bags(SETTINGS[name], drawn)
         row = {"share": share}
         for method in reversed(METHODS):  # the default is the last method
@@ -106,8 +106,8 @@ def estimates(name: str, block: int, n_draws: int, n_bootstrap: int, seed: int) 
         row["apart"] = float(model.estimate_.disagrees(model.check_))
         row["printed"] = cut_where_counted(model.scores_, y)
         for key, value in row.items():
-            found.setdefault(key, []).append(value)
-    return found
+            measures.setdefault(key, []).append(value)
+    return measures
 
 
 def _ends(key: str, interval: tuple[float, float]) -> dict[str, float]:
@@ -137,21 +137,21 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def _collected(results: Mapping[str, Any]) -> dict[str, dict[str, np.ndarray]]:
-    found: dict[str, dict[str, list[float]]] = {}
+    merged: dict[str, dict[str, list[float]]] = {}
     for key, value in results.items():
-        into = found.setdefault(key.rsplit("-", 1)[0], {})
-        for name, numbers in value.items():
-            into.setdefault(name, []).extend(numbers)
-    return {key: {name: np.array(v) for name, v in value.items()} for key, value in found.items()}
+        into = merged.setdefault(key.rsplit("-", 1)[0], {})
+        for name, values in value.items():
+            into.setdefault(name, []).extend(values)
+    return {key: {name: np.array(v) for name, v in value.items()} for key, value in merged.items()}
 
 
-def _covered(found: Mapping[str, np.ndarray], key: str, prior: float) -> float:
-    return float(np.mean((found[f"{key}-low"] <= prior) & (prior <= found[f"{key}-high"])))
+def _covered(draws: Mapping[str, np.ndarray], key: str, prior: float) -> float:
+    return float(np.mean((draws[f"{key}-low"] <= prior) & (prior <= draws[f"{key}-high"])))
 
 
-def _row(name: str, method: str, found: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    setting, value = SETTINGS[name], found[method]
-    low, high = found[f"{method}-low"], found[f"{method}-high"]
+def _row(name: str, method: str, draws: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    setting, value = SETTINGS[name], draws[method]
+    low, high = draws[f"{method}-low"], draws[f"{method}-high"]
     return {
         "bags": setting.kind,
         "positive, unlabeled": f"{setting.n_positive}, {setting.n_unlabeled}",
@@ -160,11 +160,11 @@ def _row(name: str, method: str, found: Mapping[str, np.ndarray]) -> dict[str, A
         "mean estimate": f"{value.mean():.3f}",
         "bias": f"{value.mean() - setting.prior:+.3f}",
         "median error": f"{np.median(np.abs(value - setting.prior)):.3f}",
-        "median error, share drawn": f"{np.median(np.abs(value - found['share'])):.3f}",
+        "median error, share drawn": f"{np.median(np.abs(value - draws['share'])):.3f}",
         "least": f"{value.min():.3f}",
-        "below half": int(np.sum(value < 0.5 * found["share"])),
-        "covered": f"{100 * _covered(found, method, setting.prior):.1f}",
-        "covered, bootstrap": f"{100 * _covered(found, f'{method}-bootstrap', setting.prior):.1f}",
+        "below half": int(np.sum(value < 0.5 * draws["share"])),
+        "covered": f"{100 * _covered(draws, method, setting.prior):.1f}",
+        "covered, bootstrap": f"{100 * _covered(draws, f'{method}-bootstrap', setting.prior):.1f}",
         "from 0": f"{100 * np.mean(low == 0):.0f}",
         "upper end": f"{high.mean():.3f}",
     }
@@ -178,12 +178,12 @@ def report(results: Mapping[str, Any], settings: Settings) -> Report:
         {
             "bags": SETTINGS[name].kind,
             "prior": SETTINGS[name].prior,
-            "cut on other bags": f"{found['tail'].mean() - SETTINGS[name].prior:+.3f}",
-            "cut on the same bags": f"{found['printed'].mean() - SETTINGS[name].prior:+.3f}",
-            "least on same bags": f"{found['printed'].min():.3f}",
-            "disagreement (%)": f"{100 * found['apart'].mean():.0f}",
+            "cut on other bags": f"{draws['tail'].mean() - SETTINGS[name].prior:+.3f}",
+            "cut on the same bags": f"{draws['printed'].mean() - SETTINGS[name].prior:+.3f}",
+            "least on same bags": f"{draws['printed'].min():.3f}",
+            "disagreement (%)": f"{100 * draws['apart'].mean():.0f}",
         }
-        for name, found in collected.items()
+        for name, draws in collected.items()
     ]
     n_draws = len(next(iter(collected.values()))["share"])
     apart = [name for name in collected if SETTINGS[name].kind.startswith("separable")]

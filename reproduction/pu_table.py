@@ -20,8 +20,8 @@ def _rows_of(results: Mapping[str, Any], protocol: str, dataset: str, prior: flo
 def _means(results: Mapping[str, Any], protocol: str, method: str) -> dict[tuple[str, float], float]:
     """Return the mean accuracy of a method by data set and prior."""
     settings = [(dataset, prior) for dataset in DATASETS for prior in PRIORS]
-    found = {at: _rows_of(results, protocol, *at) for at in settings}
-    return {at: float(np.mean([row[method] for row in rows])) for at, rows in found.items() if rows}
+    by_setting = {at: _rows_of(results, protocol, *at) for at in settings}
+    return {at: float(np.mean([row[method] for row in rows])) for at, rows in by_setting.items() if rows}
 
 
 def _report(results: Mapping[str, Any], settings: Settings) -> Report:
@@ -32,16 +32,16 @@ def _report(results: Mapping[str, Any], settings: Settings) -> Report:
     ):
         rows = []
         for dataset, prior in _means(results, protocol, "skc"):
-            found = _rows_of(results, protocol, dataset, prior)
+            trial_rows = _rows_of(results, protocol, dataset, prior)
             row = {"data": dataset.capitalize(), "pi": prior}
-            row["majority"] = f"{100 * np.mean([_majority(r) for r in found]):.1f}"
+            row["majority"] = f"{100 * np.mean([_majority(r) for r in trial_rows]):.1f}"
             for method, name in METHODS.items():
-                row[name] = with_error([r[method] for r in found])
+                row[name] = with_error([r[method] for r in trial_rows])
                 if protocol == "printed" and method in PRINTED:
                     row[f"{name}, paper"] = f"{100 * _printed(method, dataset, prior):.1f}"
             if protocol == "printed":
                 row["puMIL, no intercept"] = with_error(results[f"pumil-{dataset}-{prior}"])
-            row["prior estimated"] = f"{np.mean([r['prior'] for r in found]):.2f}"
+            row["prior estimated"] = f"{np.mean([r['prior'] for r in trial_rows]):.2f}"
             rows.append(row)
         note = (
             "Percent, mean ± standard error over trials. *Majority*: accuracy of the better constant "
@@ -70,22 +70,22 @@ def _assumed(results: Mapping[str, Any]) -> dict[tuple[str, float], dict]:
 
 def _assumed_table(results: Mapping[str, Any]) -> Table:
     rows = []
-    for (dataset, prior), found in _assumed(results).items():
-        told = found["accuracies"]
+    for (dataset, prior), cell in _assumed(results).items():
+        accuracies = cell["accuracies"]
         row = {
             "data": dataset.capitalize(),
             "pi": prior,
             "paper": f"{100 * _printed('skc', dataset, prior):.1f}",
         }
-        row |= {f"assumed {assumed}": with_error(told[str(assumed)]) for assumed in ASSUMED}
-        row["assumed true prior"] = with_error(told["true"])
-        row["assumed printed estimate"] = with_error(told["printed"])
+        row |= {f"assumed {assumed}": with_error(accuracies[str(assumed)]) for assumed in ASSUMED}
+        row["assumed true prior"] = with_error(accuracies["true"])
+        row["assumed printed estimate"] = with_error(accuracies["printed"])
         for key, name in (
             ("scaled", "scaled, ridge 1"),
             ("raw 1", "degree 1, ridge 1e5"),
             ("raw 2", "degree 2"),
         ):
-            row[f"printed estimate: {name}"] = f"{np.mean(found['estimates'][key]):.2g}"
+            row[f"printed estimate: {name}"] = f"{np.mean(cell['estimates'][key]):.2g}"
         rows.append(row)
     note = (
         "PU-SKC with the kernel s's + 1 of unscaled features and an assumed class prior, printed protocol. "
@@ -96,15 +96,17 @@ def _assumed_table(results: Mapping[str, Any]) -> Table:
     return Table("Causes of the printed results of the image sets", rows, note)
 
 
-def _closest_told(results: Mapping[str, Any], dataset: str) -> tuple[float, float, float]:
+def _closest_assumed_prior(results: Mapping[str, Any], dataset: str) -> tuple[float, float, float]:
     """Return the assumed prior closest to the paper's column.
 
     Also return its mean distance from the column, and the mean distance with the true prior.
     """
-    cells = {at[1]: found["accuracies"] for at, found in _assumed(results).items() if at[0] == dataset}
+    cells = {at[1]: cell["accuracies"] for at, cell in _assumed(results).items() if at[0] == dataset}
 
     def distance(key):
-        gaps = [abs(np.mean(found[key]) - _printed("skc", dataset, prior)) for prior, found in cells.items()]
+        gaps = [
+            abs(np.mean(values[key]) - _printed("skc", dataset, prior)) for prior, values in cells.items()
+        ]
         return float(np.mean(gaps))
 
     best = min(ASSUMED, key=lambda assumed: distance(str(assumed)))
@@ -128,15 +130,15 @@ def _text(results: Mapping[str, Any]) -> str:
     off = [abs(np.mean(results[f"pumil-{d}-{p}"]) - _printed("pumil", d, p)) for d, p in clean]
     without = f"{100 * np.mean(off):.1f}"
     estimated = [
-        abs(np.mean(found["accuracies"]["printed"]) - _printed("skc", *at))
-        for at, found in _assumed(results).items()
+        abs(np.mean(cell["accuracies"]["printed"]) - _printed("skc", *at))
+        for at, cell in _assumed(results).items()
     ]
     cause = "; ".join(
         f"{dataset.capitalize()} {best:g} (mean distance {100 * off:.1f} points; "
         f"with the true prior: {100 * true:.1f})"
         for dataset in IMAGES
         if any(at[0] == dataset for at in _assumed(results))
-        for best, off, true in [_closest_told(results, dataset)]
+        for best, off, true in [_closest_assumed_prior(results, dataset)]
     )
     return f"""
 {n_trials} draws of 20 positive, 180 unlabeled and 200 test bags for every data set and prior. Before the

@@ -50,7 +50,7 @@ _MODELS = {
 }
 # Method, source, accuracies on musk1, musk2, elephant, fox and tiger, and the model here.
 QUOTED: list[tuple[str, str, Sequence[float], str | None]] = [
-    *((method, MISS, numbers, _MODELS.get(method)) for method, *numbers in QUOTED_MUSK),
+    *((method, MISS, accuracies, _MODELS.get(method)) for method, *accuracies in QUOTED_MUSK),
     ("MIMM", _MIXTURES, _printed("MIMM"), "mimm"),
     ("MIMM, components", _MIXTURES, _printed("MIMM", "pca_train"), "mimm"),
     ("EM-DD", _MIXTURES, _printed("EMDD"), "emdd"),
@@ -66,15 +66,17 @@ QUOTED: list[tuple[str, str, Sequence[float], str | None]] = [
 def published(board: Board) -> Table:
     """Compare quoted accuracies with those of the most similar models here."""
     rows: list[dict[str, Any]] = []
-    for method, source, numbers, model in QUOTED:
+    for method, source, accuracies, model in QUOTED:
         row = {"method": method, "quoted from": source}
-        for dataset, number in zip(CLASSIC, (*numbers, None, None, None), strict=False):
+        for dataset, accuracy in zip(CLASSIC, (*accuracies, None, None, None), strict=False):
             ours = board.values(dataset, model, "accuracy") if model else []
-            row[f"{dataset}, quoted"] = "-" if number is None else f"{number:.1f}"
-            row[f"{dataset}, here"] = with_error(ours) if ours and number is not None else "-"
+            row[f"{dataset}, quoted"] = "-" if accuracy is None else f"{accuracy:.1f}"
+            row[f"{dataset}, here"] = with_error(ours) if ours and accuracy is not None else "-"
         row["here"] = board.titles.get(model, "-") if model else "not built"
         rows.append(row)
-    note = "Accuracy in percent. " + ". ".join(f"*{name}*: {how}" for name, how in PROTOCOLS.items())
+    note = "Accuracy in percent. " + ". ".join(
+        f"*{name}*: {protocol}" for name, protocol in PROTOCOLS.items()
+    )
     note += (
         ". Results that a paper quotes from other papers are taken from that paper; we did not check the "
         "original source. Here: the protocol of this page; MILR has a ridge penalty instead of the LASSO of "

@@ -88,10 +88,10 @@ def signed_rank_p(differences: np.ndarray) -> float:
 
 def holm(p: Sequence[float]) -> np.ndarray:
     """Correct the p values of several tests by Holm's method, which controls the family-wise error rate."""
-    found = np.asarray(p, dtype=float)
-    order = np.argsort(found)
-    steps = np.maximum.accumulate(found[order] * np.arange(len(found), 0, -1))
-    corrected = np.empty(len(found))
+    values = np.asarray(p, dtype=float)
+    order = np.argsort(values)
+    steps = np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1))
+    corrected = np.empty(len(values))
     corrected[order] = np.minimum(steps, 1.0)
     return corrected
 
@@ -114,14 +114,14 @@ def draw_ranks(ranking: Ranking, title: str) -> Any:
 
     n = len(ranking.names)
     figure, axes = new_axes(7.5, 0.8 + 0.21 * n)
-    places = np.arange(n)
-    axes.hlines(places, 1, ranking.ranks, colors=QUIET, linewidth=0.7)
+    positions = np.arange(n)
+    axes.hlines(positions, 1, ranking.ranks, colors=QUIET, linewidth=0.7)
     # A mean rank of 1 is on the axis: do not clip its marker, and draw it in front.
-    axes.plot(ranking.ranks, places, "o", color=CHOSEN, markersize=5, clip_on=False, zorder=3)
+    axes.plot(ranking.ranks, positions, "o", color=CHOSEN, markersize=5, clip_on=False, zorder=3)
     right = max(float(ranking.ranks.max()) + 1.0, 0.75 * n)
     for i, (first, last) in enumerate(ranking.cliques):
         axes.plot([right + 0.03 * n * i] * 2, [first - 0.25, last + 0.25], color=ACCENT, linewidth=3)
-    axes.set_yticks(places, ranking.names, fontsize=8)
+    axes.set_yticks(positions, ranking.names, fontsize=8)
     axes.set_ylim(n - 0.4, -0.6)
     axes.set_xlim(left=1)
     axes.set_xticks([1, *(tick for tick in axes.get_xticks() if 1 < tick <= n)])

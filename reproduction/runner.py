@@ -113,11 +113,11 @@ def count_stored(experiment: Experiment, settings: Settings, out: Path) -> int:
 
 
 def _finished(experiment: Experiment, cells: list[Cell], results: Mapping[str, Any]) -> list[Cell]:
-    found = [cell for cell in cells if cell.key in results]
-    if not experiment.is_partial or not found:
-        why = "it needs all of its cells" if found else "none of its cells is stored for this code"
+    finished = [cell for cell in cells if cell.key in results]
+    if not experiment.is_partial or not finished:
+        why = "it needs all of its cells" if finished else "none of its cells is stored for this code"
         raise ValueError(f"{experiment.name} cannot be reported from the stored cells: {why}.")
-    return found
+    return finished
 
 
 def _check_keys(cells: list[Cell]) -> None:
@@ -204,8 +204,8 @@ def _write_report(
         file = f"{name}-{figure.name}.png"
         with replacing(out / file) as part:
             # Omit date and versions, so that equal runs write equal files.
-            how: dict[str, Any] = {"dpi": 150, "bbox_inches": "tight", "metadata": {"Software": None}}
-            figure.draw().savefig(part, format="png", **how)
+            options: dict[str, Any] = {"dpi": 150, "bbox_inches": "tight", "metadata": {"Software": None}}
+            figure.draw().savefig(part, format="png", **options)
         lines += picture_lines(figure, file)
     page = out / f"{name}.md"
     _write_text(page, "\n".join(lines).rstrip() + "\n")

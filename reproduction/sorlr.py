@@ -38,10 +38,10 @@ def accuracies(
     for train, test in KFold(n_folds, shuffle=True, random_state=1000 * seed + repeat).split(y):
         in_train, in_test = (np.isin(bags.bag_index, part) for part in (train, test))
         split = Split(bags[train], y[train], z[in_train], bags[test], t, 1000 * seed + repeat)
-        for variant, found in predict(method, split).items():
+        for variant, predicted in predict(method, split).items():
             of_variant = right.setdefault(variant, {"instance": [], "bag": []})
-            of_variant["instance"].append(float(np.mean(found.instances == z[in_test])))
-            of_variant["bag"].append(float(np.mean(found.bags == y[test])))
+            of_variant["instance"].append(float(np.mean(predicted.instances == z[in_test])))
+            of_variant["bag"].append(float(np.mean(predicted.bags == y[test])))
     return right
 
 

@@ -157,7 +157,7 @@ def predict(method: str, split: Split) -> dict[str, Predicted]:
         return {"linear": soft_or_from_null(split, FROM_NULL[method], ALPHA["linear"])}
     if method not in LINEAR:
         return {"linear": soft_or(split, Threshold(int(method.removeprefix(HELD))), ALPHA["linear"])}
-    found = {}
+    predictions = {}
     for variant in _variants(method):
         features = split
         if variant != "linear":
@@ -167,8 +167,8 @@ def predict(method: str, split: Split) -> dict[str, Predicted]:
             )
             features = _map_instances(split, sampler.transform)
         alpha = ALPHA["linear" if variant == "linear" else "fourier"]
-        found[variant] = LINEAR[method](features, alpha)
-    return found
+        predictions[variant] = LINEAR[method](features, alpha)
+    return predictions
 
 
 def _map_instances(split: Split, transform: Callable[[Any], np.ndarray]) -> Split:

@@ -35,7 +35,7 @@ def load_problem(name: str) -> tuple[Bags, np.ndarray]:
     """Return bags of labelled instances, and the instance labels (1 for positive)."""
     problem = PROBLEMS[name]
     data = getattr(datasets, f"fetch_{problem.data}")()
-    known = data.instance_y >= 0
-    sizes = np.add.reduceat(known, data.bags.offsets[:-1], dtype=int)
-    instances = np.asarray(data.bags.instances[known], dtype=np.float64)
-    return Bags(instances, np.cumsum([0, *sizes])), (data.instance_y[known] < problem.n_positive).astype(int)
+    kept = data.instance_y >= 0
+    sizes = np.add.reduceat(kept, data.bags.offsets[:-1], dtype=int)
+    instances = np.asarray(data.bags.instances[kept], dtype=np.float64)
+    return Bags(instances, np.cumsum([0, *sizes])), (data.instance_y[kept] < problem.n_positive).astype(int)

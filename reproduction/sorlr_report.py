@@ -170,8 +170,8 @@ def _text(curves: Curves, problem: str, n_folds: int, every: int) -> str:
     return text + (_held_text(curves, problem) if curves.held else "") + _starts_text(curves, problem)
 
 
-def _times(number: int) -> str:
-    return {1: "once", 2: "twice"}.get(number, f"{number} times")
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
 _ONLY_SOME = " This quick run uses a part of the bags."

@@ -65,9 +65,9 @@ def cosine_distance(bag: sp.csr_array, other: sp.csr_array) -> float:
     >>> cosine_distance(csr_array([[1.0, 0.0]]), csr_array([[0.0, 4.0]]))
     1.0
     """
-    one, two = bag.sum(axis=0), other.sum(axis=0)
-    lengths = np.sqrt(float(one @ one) * float(two @ two))
-    return float(1.0 - min(1.0, round(float(one @ two) / lengths, 15)))
+    left, right = bag.sum(axis=0), other.sum(axis=0)
+    lengths = np.sqrt(float(left @ left) * float(right @ right))
+    return float(1.0 - min(1.0, round(float(left @ right) / lengths, 15)))
 
 
 def _has_terms(pages: sp.csr_array) -> sp.csr_array:
@@ -95,8 +95,8 @@ def web_repeat(method: str, repeat: int, seed: int, quick: bool) -> dict:
     """Return precision, recall and F of the pooled predictions of one 10-fold cross-validation."""
     bags, y = web_pages()
     if quick:
-        some = np.r_[:9, 40:52]
-        bags, y = bags[some], y[some]
+        subset = np.r_[:9, 40:52]
+        bags, y = bags[subset], y[subset]
     X, search = _data_and_search(method, bags, quick, seed)
     outer = StratifiedKFold(3 if quick else 10, shuffle=True, random_state=1000 * seed + repeat)
     predicted = cross_val_predict(search, X, y, cv=outer)
@@ -146,21 +146,21 @@ def _cells(settings: Settings) -> list[Cell]:
         for method in _NAMES
         for repeat in range(1 if quick else _REPEATS.get(method, 3))
     ]
-    numbers = (21,) if quick else range(9, 70, 6)
-    cells += [Cell(f"first-{n}", first_against_rest, {"n_first": n}) for n in numbers]
+    n_firsts = (21,) if quick else range(9, 70, 6)
+    cells += [Cell(f"first-{n}", first_against_rest, {"n_first": n}) for n in n_firsts]
     return cells
 
 
 def _report(results: Mapping[str, Any], settings: Settings) -> Report:
     rows: list[dict[str, Any]] = []
     for name in dict.fromkeys([*_NAMES.values(), *_QUOTED]):
-        method = next((key for key, known in _NAMES.items() if known == name), None)
-        found = [r for key, r in results.items() if re.fullmatch(rf"{method}-\d+", key)]
+        method = next((key for key, full_name in _NAMES.items() if full_name == name), None)
+        repeats = [r for key, r in results.items() if re.fullmatch(rf"{method}-\d+", key)]
         quoted = _QUOTED.get(name, ("-", "-", "-"))
         rows.append({"algorithm": name})
-        for what, theirs in zip(("precision", "recall", "f"), quoted, strict=True):
-            title = "F" if what == "f" else what
-            ours = with_error([r[what] for r in found], 3, 1.0) if found else "-"
+        for measure, theirs in zip(("precision", "recall", "f"), quoted, strict=True):
+            title = "F" if measure == "f" else measure
+            ours = with_error([r[measure] for r in repeats], 3, 1.0) if repeats else "-"
             rows[-1] |= {title: ours, f"{title}, quoted (nine readers)": theirs}
     first = [
         {

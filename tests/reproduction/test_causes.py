@@ -18,7 +18,7 @@ def noisy_copies(n_features, seed=0):
 
 
 @pytest.mark.parametrize(("n_features", "width"), [(166, 1e-2), (230, 1e-2), (166, 1e-4)])
-def test_in_many_dimensions_the_printed_matrix_rounds_to_nothing(n_features, width):
+def test_printed_matrix_rounds_to_zero_in_many_dimensions(n_features, width):
     bags, y = noisy_copies(n_features)
     gamma, ridge = 0.5 / width**2, 1e-3
     model = RoundedLSDD(gammas=[gamma], alphas=[ridge], scale=None).fit(bags, y)

@@ -82,7 +82,7 @@ def edit(folder, name, old, new):
         ),
     ],
 )
-def test_a_change_of_code_that_a_cell_uses_makes_it_stale(package, name, old, new):
+def test_changed_code_of_a_cell_makes_it_stale(package, name, old, new):
     before = sources(package).key(CELL)
     edit(package, name, old, new)
     assert sources(package).key(CELL) != before
@@ -104,7 +104,7 @@ def test_a_change_of_code_that_a_cell_uses_makes_it_stale(package, name, old, ne
         ("__init__.py", "orphan", "other_orphan"),
     ],
 )
-def test_any_other_change_leaves_a_cell_as_it_is(package, name, old, new):
+def test_other_changes_keep_a_cell(package, name, old, new):
     before = sources(package).key(CELL)
     edit(package, name, old, new)
     assert sources(package).key(CELL) == before
@@ -119,7 +119,7 @@ def test_any_other_change_leaves_a_cell_as_it_is(package, name, old, new):
         ("import pack", "pack.lazy", {"pack.inner.thing", "pack.unused"}),
     ],
 )
-def test_what_is_imported_as_a_whole_counts_as_a_whole(package, statement, use, expected):
+def test_module_imported_as_a_whole_counts_as_a_whole(package, statement, use, expected):
     (package / "../trials/mine.py").write_text(f"{statement}\n\n\ndef cell():\n    return {use}()\n")
     assert {Part(module) for module in expected} <= sources(package).parts(CELL)
 
@@ -130,7 +130,7 @@ def test_relative_imports_are_followed(package):
     assert {Part("trials.shared", "seed"), Part("pack.helper")} <= sources(package).parts(CELL)
 
 
-def test_a_cell_without_source_is_refused(package):
+def test_cell_without_source_is_refused(package):
     with pytest.raises(ValueError, match=r"is not defined in the module 'trials\.mine'"):
         sources(package).key(SimpleNamespace(__module__=CELL.__module__, __qualname__="absent"))
     with pytest.raises(ValueError, match="the module 'nowhere' has no source file"):
@@ -145,7 +145,7 @@ def runs(name):
 
 
 @pytest.mark.slow
-def test_cells_of_bagwise_follow_the_modules_that_they_use(tmp_path):
+def test_cells_depend_on_the_modules_of_bagwise_they_use(tmp_path):
     source = Path(bagwise.__file__).parent
     copy = shutil.copytree(source, tmp_path / "bagwise", ignore=shutil.ignore_patterns("__pycache__"))
     paths = {run: Sources(library=copy).key(run) for run in runs("milr-fig2")}
@@ -156,7 +156,7 @@ def test_cells_of_bagwise_follow_the_modules_that_they_use(tmp_path):
 
 
 @pytest.mark.slow
-def test_nothing_that_a_cell_uses_is_imported_by_a_computed_name():
+def test_cells_do_not_import_by_computed_names():
     both = Sources()
     modules = {part.module for name in all_experiments() for run in runs(name) for part in both.parts(run)}
     assert len(modules) > 100

@@ -25,33 +25,33 @@ from sklearn.pipeline import make_pipeline
 from bagwise import Bags, BagStatistics, load_digit_bags, make_noisy_or_bags
 
 
-def test_scores_are_those_of_scikit_learn():
+def test_scores_equal_those_of_scikit_learn():
     data = load_digit_bags(60, random_state=0)
     bags, y = Bags(np.asarray(data.bags.instances, float), data.bags.offsets), np.asarray(data.y)
     model = make_pipeline(BagStatistics(), LogisticRegression(max_iter=5000))
-    found = cross_validated(model, bags, y, 3, 5)
+    scores = cross_validated(model, bags, y, 3, 5)
     folds = StratifiedKFold(3, shuffle=True, random_state=5)
     p = cross_val_predict(model, bags, y, cv=folds, method="predict_proba")[:, 1]
-    assert found["accuracy"] == accuracy_score(y, p >= 0.5)
-    assert found["log_loss"] == pytest.approx(log_loss(y, p))
+    assert scores["accuracy"] == accuracy_score(y, p >= 0.5)
+    assert scores["log_loss"] == pytest.approx(log_loss(y, p))
     pairs = [(roc_auc_score(y[t], p[t]), y[t].sum() * (1 - y[t]).sum()) for _, t in folds.split(y, y)]
     aucs, weights = zip(*pairs, strict=True)
-    assert found["auc"] == pytest.approx(np.average(aucs, weights=weights))
-    assert [int(hit) for hit in found["right"]] == ((p >= 0.5) == y).astype(int).tolist()
+    assert scores["auc"] == pytest.approx(np.average(aucs, weights=weights))
+    assert [int(hit) for hit in scores["right"]] == ((p >= 0.5) == y).astype(int).tolist()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("run", leaderboard.MODELS, ids=lambda run: run.__name__)
-def test_every_model_learns_by_the_protocol(run):
+def test_every_model_fits_with_the_protocol(run):
     if run is leaderboard.models.attention:
         pytest.importorskip("torch", reason="the network needs torch")
     data = make_noisy_or_bags(24, n_features=12, random_state=3)
-    found = cross_validated(run.__wrapped__(0), data.bags, np.asarray(data.y), 2, 0)
-    assert 0.0 <= found["accuracy"] <= 1.0 and 0.0 <= found["auc"] <= 1.0
-    assert len(found["right"]) == 24 and found["seconds"] > 0
+    scores = cross_validated(run.__wrapped__(0), data.bags, np.asarray(data.y), 2, 0)
+    assert 0.0 <= scores["accuracy"] <= 1.0 and 0.0 <= scores["auc"] <= 1.0
+    assert len(scores["right"]) == 24 and scores["seconds"] > 0
 
 
-def test_a_cell_depends_on_its_own_model_alone():
+def test_cell_depends_only_on_its_model():
     sources = Sources()
     modules = {part.module for part in sources.parts(leaderboard.models.bayesian_knn)}
     assert "bagwise.models.neighbors.bayesian" in modules and "reproduction.nested" in modules
@@ -90,7 +90,7 @@ def board(monkeypatch):
     return Board(results, {"a": "model A", "b": "model B", "c": "not there"})
 
 
-def test_tables_hold_means_errors_and_repetitions(board):
+def test_tables_contain_means_errors_and_repetitions(board):
     accuracy, auc, loss, seconds = tables_of(board)
     by_model = {row["model"]: row for row in accuracy.rows}
     assert by_model["model A"]["musk1"] == "87.5 ± 12.5" and by_model["model A"]["fox"] == "25.0"
@@ -101,7 +101,7 @@ def test_tables_hold_means_errors_and_repetitions(board):
     assert auc.rows[0]["fox"] == "90.0" and seconds.rows[0]["musk1"] == "2.00 ± 0.00"
 
 
-def test_every_cell_is_a_row_with_the_bags_that_were_right(board):
+def test_every_cell_is_a_row_with_the_correct_bags(board):
     rows = cells_of(board)
     assert len(rows) == 5 and rows[1] == {
         "data": "musk1",
@@ -130,7 +130,7 @@ def test_gains_are_paired_by_bags(board):
     assert scaling_study(board, "b", ["c"]) is None
 
 
-def test_a_model_is_held_against_the_best_here_and_the_best_elsewhere(board):
+def test_model_is_compared_with_best_here_and_best_elsewhere(board):
     """Model A is more often correct on one data set, and model B on the two others."""
     hits = (
         {"musk1": "1111", "fox": "1000", "tiger": "1000"},
@@ -161,13 +161,13 @@ def test_what_can_be_seen_is_so_many_errors_of_a_difference(board):
     assert row["models within this difference of the best"] == "2 of 2"
 
 
-def double(number):
-    return 2.0 * number
+def double(value):
+    return 2.0 * value
 
 
 def make_experiment(**options):
     def cells(settings):
-        return [Cell(f"n{n}", double, {"number": n}) for n in range(3)]
+        return [Cell(f"n{n}", double, {"value": n}) for n in range(3)]
 
     def report(results, settings):
         return Report("Found.", [Table("Doubles", [{"n": k, "value": v} for k, v in results.items()])])
@@ -175,7 +175,7 @@ def make_experiment(**options):
     return Experiment("doubles", "twice", "No paper.", cells, report, **options)
 
 
-def test_a_page_is_made_of_what_is_stored(tmp_path):
+def test_page_is_made_from_stored_cells(tmp_path):
     experiment = make_experiment(is_partial=True)
     with pytest.raises(ValueError, match="none of its cells is stored"):
         run_experiment(experiment, Settings(), out=tmp_path, stored=True)
@@ -186,13 +186,13 @@ def test_a_page_is_made_of_what_is_stored(tmp_path):
     assert "| n2 | 4.0 |" in page and "n1" not in page
 
 
-def test_a_report_that_needs_all_cells_is_not_made_of_some(tmp_path):
+def test_report_that_needs_all_cells_is_refused_without_them(tmp_path):
     run_experiment(make_experiment(), Settings(), out=tmp_path)
     with pytest.raises(ValueError, match="doubles cannot be reported from the stored cells: it needs all"):
         run_experiment(make_experiment(), Settings(), out=tmp_path, stored=True)
 
 
-def test_the_program_says_what_cannot_be_reported(tmp_path, capsys):
+def test_program_reports_missing_cells(tmp_path, capsys):
     assert main(["mimm-fig2", "--stored", "--out", str(tmp_path)]) == 2
     assert "none of its cells is stored" in capsys.readouterr().err
     assert main(["mimm-fig2", "--stored", "--fresh", "--out", str(tmp_path)]) == 2

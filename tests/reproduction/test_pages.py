@@ -6,7 +6,7 @@ from pathlib import Path
 PAGES = Path(__file__).parents[2] / "docs" / "reproduction"
 
 
-def test_a_page_says_which_code_its_numbers_are_from():
+def test_page_names_the_code_of_its_results():
     pages = set(PAGES.glob("*.md")) - {PAGES / "index.md"}
     assert len(pages) > 20
     version = r"bagwise \d+\.\d+\.\d+(?:\.dev\d+)?, "

@@ -11,7 +11,7 @@ PAGES = Path(__file__).parents[2] / "docs/reproduction"
 ROWS = list(csv.DictReader((PAGES / "pu-prior-1.csv").read_text(encoding="utf-8").splitlines()))
 
 
-def test_where_classes_are_separable_intervals_cover_and_nothing_collapses():
+def test_intervals_cover_the_prior_if_classes_are_separable():
     separable = [row for row in ROWS if row["bags"].startswith("separable")]
     assert len(separable) == 12
     for row in separable:
@@ -20,7 +20,7 @@ def test_where_classes_are_separable_intervals_cover_and_nothing_collapses():
         assert 85 <= float(row["covered, bootstrap"]) <= 95
 
 
-def test_where_classes_overlap_estimates_are_upper_ones_and_intervals_begin_at_zero():
+def test_overlapping_classes_bias_estimates_upwards():
     overlapping = [row for row in ROWS if not row["bags"].startswith(("separable", "hardly"))]
     assert len(overlapping) == 12
     for row in overlapping:
@@ -28,7 +28,7 @@ def test_where_classes_overlap_estimates_are_upper_ones_and_intervals_begin_at_z
         assert float(row["covered, bootstrap"]) >= 90
 
 
-def test_draws_have_the_numbers_and_on_average_the_prior_that_a_setting_says():
+def test_draws_have_the_sizes_and_mean_prior_of_their_setting():
     shares = []
     for seed in range(40):
         bags, y, share = draw_bags(SETTINGS["small"], seed)
@@ -37,7 +37,7 @@ def test_draws_have_the_numbers_and_on_average_the_prior_that_a_setting_says():
     assert np.mean(shares) == pytest.approx(0.3, abs=0.03)
 
 
-def test_the_printed_cut_is_the_best_of_all():
+def test_printed_cut_is_the_minimum_over_all_cuts():
     rng = np.random.default_rng(0)
     score, y = np.round(rng.normal(size=80), 1), np.repeat([1, 0], [30, 50])
     score[y == 1] += 1.0

@@ -16,7 +16,7 @@ from bagwise.datasets._sources import SOURCES
 
 QUICK = Settings(quick=True)
 # Scheme C has a penalty per fold instead of a single one.
-NO_NUMBER = {"milr-table2": ["alpha"]}
+NOT_FINITE = {"milr-table2": ["alpha"]}
 LONG = ("ensemble", "mimm-fig3", "mimm-table1", "pu-table3", "sorlr-fig2-hja", "sorlr-fig2-mscv2")
 
 
@@ -37,14 +37,14 @@ def run_quickly(experiment, out):
     return page.read_text(), reports[0], cells
 
 
-def numbers(value, name=""):
+def floats(value, name=""):
     """Yield all floats in a result with their names."""
     if isinstance(value, dict):
         for key, part in value.items():
-            yield from numbers(part, key)
+            yield from floats(part, key)
     elif isinstance(value, list):
         for part in value:
-            yield from numbers(part, name)
+            yield from floats(part, name)
     elif isinstance(value, float):
         yield name, value
 
@@ -67,21 +67,21 @@ SHORT = [experiment for name, experiment in EXPERIMENTS.items() if name not in L
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("experiment", always(SHORT, EXPERIMENTS.values()), ids=lambda one: one.name)
-def test_every_experiment_runs_quickly_and_its_page_holds_the_numbers_of_its_cells(experiment, tmp_path):
+@pytest.mark.parametrize("experiment", always(SHORT, EXPERIMENTS.values()), ids=lambda item: item.name)
+def test_every_quick_run_shows_the_values_of_its_cells(experiment, tmp_path):
     page, report, cells = run_quickly(experiment, tmp_path)
     assert page.startswith(f"# {experiment.name}: ")
     assert report.tables and all(part in page for part in written(report))
     assert not {"nan", "inf", "-inf"} & set(" ".join(written(report)).split())
-    strange = {name for name, x in numbers(list(cells.values())) if not math.isfinite(x)}
-    assert strange <= set(NO_NUMBER.get(experiment.name, []))
+    strange = {name for name, x in floats(list(cells.values())) if not math.isfinite(x)}
+    assert strange <= set(NOT_FINITE.get(experiment.name, []))
     # At most ten cells, because reports can draw figures. The page must change with the result of each cell.
     for key in list(cells)[:: math.ceil(len(cells) / 10)]:
         other = experiment.report({**cells, key: changed(cells[key], random.Random(0))}, QUICK)
         assert written(other) != written(report), key
 
 
-def test_a_bit_is_lost_where_a_label_halves_the_possibilities(tmp_path):
+def test_halving_the_positive_share_adds_a_bit(tmp_path):
     page, _, cells = run_quickly(all_experiments()["mimm-fig2"], tmp_path)
     for line in ("| 0.5 | 1.000 |", "| 0.25 | 2.000 |"):
         assert line in page
@@ -92,11 +92,11 @@ def test_a_bit_is_lost_where_a_label_halves_the_possibilities(tmp_path):
 def test_every_experiment_names_data_that_can_be_fetched():
     experiments = all_experiments()
     assert len(experiments) > 20
-    unknown = {name: set(one.needs_data) - set(SOURCES) for name, one in experiments.items()}
+    unknown = {name: set(experiment.needs_data) - set(SOURCES) for name, experiment in experiments.items()}
     assert not {name: names for name, names in unknown.items() if names}
 
 
-def test_every_experiment_has_cells_with_a_key_each():
+def test_every_experiment_has_cells_with_unique_keys():
     wrong = []
     for experiment in all_experiments().values():
         for settings in (Settings(), Settings(quick=True)):

@@ -23,25 +23,25 @@ from reproduction.runner import count_stored, run_experiment
 computed = []
 
 
-def square(number, seed):
-    computed.append(number)
-    return {"square": np.int64(number**2), "values": np.array([0.1, seed])}
+def square(value, seed):
+    computed.append(value)
+    return {"square": np.int64(value**2), "values": np.array([0.1, seed])}
 
 
-def interrupted(number, seed):
-    if number == 2:
+def interrupted(value, seed):
+    if value == 2:
         raise KeyboardInterrupt
-    return square(number, seed)
+    return square(value, seed)
 
 
-def broken(number, seed):
+def broken(value, seed):
     raise ZeroDivisionError("the cell fails")
 
 
 def make_experiment(run=square, key="cell-{}", needs_data=()):
     def cells(settings):
-        numbers = range(2 if settings.quick else 4)
-        return [Cell(key.format(n), run, {"number": n, "seed": settings.seed}) for n in numbers]
+        values = range(2 if settings.quick else 4)
+        return [Cell(key.format(n), run, {"value": n, "seed": settings.seed}) for n in values]
 
     def report(results, settings):
         from matplotlib.figure import Figure as Drawn
@@ -58,7 +58,7 @@ def nothing_computed():
     computed.clear()
 
 
-def test_a_run_writes_page_table_and_figure(tmp_path):
+def test_run_writes_page_table_and_figure(tmp_path):
     seen = []
     page = run_experiment(make_experiment(), Settings(seed=3), out=tmp_path, begin=seen.append)
     text = page.read_text()
@@ -78,7 +78,7 @@ def test_a_run_writes_page_table_and_figure(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == names
 
 
-def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
+def test_interrupted_run_is_resumed(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         run_experiment(make_experiment(interrupted), Settings(), out=tmp_path)
     assert computed == [0, 1]
@@ -116,10 +116,10 @@ def test_stored_cells_count_only_for_the_same_code(tmp_path, monkeypatch):
     assert len(computed) == 8
 
 
-def test_a_cell_is_stored_with_the_code_that_it_began_with(tmp_path, monkeypatch):
-    def edit_while_running(number, seed):
+def test_cell_is_stored_with_the_code_at_its_start(tmp_path, monkeypatch):
+    def edit_while_running(value, seed):
         monkeypatch.setattr("reproduction.code.Sources.key", lambda sources, function: "edited")
-        return square(number, seed)
+        return square(value, seed)
 
     monkeypatch.setattr("reproduction.code.Sources.key", lambda sources, function: "as it was")
     run_experiment(make_experiment(edit_while_running), Settings(), out=tmp_path)
@@ -127,13 +127,13 @@ def test_a_cell_is_stored_with_the_code_that_it_began_with(tmp_path, monkeypatch
     assert len(computed) == 8
 
 
-def test_a_quick_run_leaves_the_full_one_alone(tmp_path):
+def test_quick_run_does_not_change_the_full_run(tmp_path):
     full = run_experiment(make_experiment(), Settings(), out=tmp_path).read_text()
     quick = run_experiment(make_experiment(), Settings(quick=True), out=tmp_path)
     assert quick.name == "toy-quick.md" and (tmp_path / "toy.md").read_text() == full
 
 
-def test_several_processes_give_the_same_page(tmp_path):
+def test_several_processes_write_the_same_page(tmp_path):
     texts = []
     for jobs in (1, 2):
         page = run_experiment(make_experiment(), Settings(), out=tmp_path / str(jobs), jobs=jobs)
@@ -141,7 +141,7 @@ def test_several_processes_give_the_same_page(tmp_path):
     assert texts[0] == texts[1]
 
 
-def test_a_cell_that_fails_is_named(tmp_path):
+def test_error_names_the_failed_cell(tmp_path):
     with pytest.raises(ZeroDivisionError) as caught:
         run_experiment(make_experiment(broken), Settings(), out=tmp_path)
     assert caught.value.__notes__ == ["in the cell 'cell-0'"]
@@ -153,7 +153,7 @@ def test_keys_must_be_unique_file_names(tmp_path):
             run_experiment(make_experiment(key=key), Settings(), out=tmp_path)
 
 
-def test_errors_are_standard_errors_over_repeats():
+def test_errors_are_standard_errors_of_the_mean_over_repeats():
     assert mean_and_error([1.0, 3.0]) == (2.0, 1.0)
     assert with_error([0.5, 0.7]) == "60.0 ± 10.0" and with_error([0.5]) == "50.0"
 
@@ -181,10 +181,12 @@ def test_the_program_runs_an_experiment(toy, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("toy", [{"run": interrupted}], indirect=True)
-def test_ctrl_c_keeps_finished_cells_and_says_how_to_go_on(toy, tmp_path, capsys):
+def test_ctrl_c_keeps_finished_cells_and_explains_how_to_resume(toy, tmp_path, capsys):
     assert main(["toy", "--out", str(tmp_path)]) == 130
-    told = capsys.readouterr().err
-    assert "2 of 4 cells are finished and stored in" in told and "to resume, repeat the same command" in told
+    error = capsys.readouterr().err
+    assert (
+        "2 of 4 cells are finished and stored in" in error and "to resume, repeat the same command" in error
+    )
     # Cells that other code has stored do not count.
     stored = tmp_path / "cells" / "toy-seed0" / "cell-0.json"
     stored.write_text(json.dumps(json.loads(stored.read_text()) | {"fingerprint": "old"}))
@@ -193,7 +195,7 @@ def test_ctrl_c_keeps_finished_cells_and_says_how_to_go_on(toy, tmp_path, capsys
 
 
 @pytest.mark.parametrize("toy", [{"needs_data": ("musk1",)}], indirect=True)
-def test_data_that_cannot_be_had_are_one_sentence(toy, tmp_path, capsys, monkeypatch):
+def test_unavailable_data_are_reported_in_a_sentence(toy, tmp_path, capsys, monkeypatch):
     monkeypatch.delenv("BAGWISE_DATA", raising=False)
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("BAGWISE_CACHE", str(tmp_path / "file"))
@@ -201,7 +203,7 @@ def test_data_that_cannot_be_had_are_one_sentence(toy, tmp_path, capsys, monkeyp
     assert "bagwise: cannot write to the cache folder" in capsys.readouterr().err
 
 
-def test_mistakes_are_one_sentence(toy, tmp_path, capsys):
+def test_invalid_arguments_are_reported_in_a_sentence(toy, tmp_path, capsys):
     (tmp_path / "file").write_text("")
     for arguments, sentence in (
         (["nothing"], "there is no experiment 'nothing'; choose from toy."),

@@ -24,14 +24,14 @@ def split_of(data, y=None):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_speaks_of_instances_and_bags(data, method):
-    found = predict(method, split_of(data))
+def test_every_method_predicts_instances_and_bags(data, method):
+    predictions = predict(method, split_of(data))
     has_features = method not in ("CCE1", "CCE2", "Dummy")
-    assert list(found) == (["linear", *map(str, WIDTHS)] if has_features else [""])
-    for instances, bags in found.values():
+    assert list(predictions) == (["linear", *map(str, WIDTHS)] if has_features else [""])
+    for instances, bags in predictions.values():
         assert instances.shape == (240,) and bags.shape == (40,)
         assert set(instances) | set(bags) <= {0, 1}
-    instances, bags = next(iter(found.values()))
+    instances, bags = next(iter(predictions.values()))
     z, y = data.instance_y[-240:], data.y[-40:]
     if method in ("SORLR2", "SORLR3", "SISL"):
         assert np.mean(instances == z) > 0.8 and np.mean(bags == y) > 0.8
@@ -39,11 +39,11 @@ def test_every_method_speaks_of_instances_and_bags(data, method):
         assert np.mean(instances == z) < 0.8
 
 
-def test_bags_of_one_class_teach_that_class(data):
+def test_training_bags_of_one_class_predict_that_class(data):
     nothing = split_of(data, np.zeros(160, dtype=int))
     for method in ("SORLR3", "CCE2", "MIML-NC"):
-        for found in predict(method, nothing).values():
-            assert not found.instances.any() and not found.bags.any()
+        for predicted in predict(method, nothing).values():
+            assert not predicted.instances.any() and not predicted.bags.any()
 
 
 def test_curves_choose_the_width_by_bags_and_average_gaps():
@@ -75,7 +75,7 @@ def test_curves_choose_the_width_by_bags_and_average_gaps():
 @pytest.mark.parametrize(
     ("name", "n_bags", "n_instances", "share"), [("hja", 548, 4998, 0.498), ("mscv2", 591, 1758, 0.408)]
 )
-def test_the_problems_are_those_of_the_paper(name, n_bags, n_instances, share):
+def test_problems_equal_those_of_the_paper(name, n_bags, n_instances, share):
     bags, z = load_problem(name)
     assert (len(bags), bags.n_instances) == (n_bags, n_instances)
     assert bags.sizes.min() >= 1 and round(float(z.mean()), 3) == share

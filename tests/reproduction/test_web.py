@@ -19,22 +19,22 @@ def pages(n):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_nearest_pages_have_most_terms_in_common(seed):
-    one, two = pages(4 + seed), pages(6)
-    sets = [[set(np.flatnonzero(page)) for page in bag] for bag in (one, two)]
+def test_nearest_pages_share_the_most_terms(seed):
+    first, second = pages(4 + seed), pages(6)
+    sets = [[set(np.flatnonzero(page)) for page in bag] for bag in (first, second)]
     least = min(1 - len(a & b) / 5 for a, b in product(*sets))
-    assert uncommon_terms(sp.csr_array(one), sp.csr_array(two)) == pytest.approx(least)
-    assert uncommon_terms(sp.csr_array(one), sp.csr_array(one)) == 0.0
+    assert uncommon_terms(sp.csr_array(first), sp.csr_array(second)) == pytest.approx(least)
+    assert uncommon_terms(sp.csr_array(first), sp.csr_array(first)) == 0.0
 
 
-def test_the_angle_is_that_of_the_sums_of_pages():
-    one, two = pages(4), pages(6)
-    a, b = one.sum(axis=0), two.sum(axis=0)
+def test_cosine_distance_is_that_of_the_sums_of_pages():
+    bag, other = pages(4), pages(6)
+    a, b = bag.sum(axis=0), other.sum(axis=0)
     expected = 1 - a @ b / np.linalg.norm(a) / np.linalg.norm(b)
-    assert cosine_distance(sp.csr_array(one), sp.csr_array(two)) == pytest.approx(expected)
+    assert cosine_distance(sp.csr_array(bag), sp.csr_array(other)) == pytest.approx(expected)
 
 
-def test_terms_weigh_less_the_more_pages_have_them():
+def test_frequent_terms_have_smaller_weights():
     counts = np.array([[3.0, 2.0, 0.0], [1.0, 0.0, 4.0]])
     weighed = terms_weighed(sp.csr_array(counts)).toarray()
     np.testing.assert_allclose(weighed, [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])  # all pages have the first term
