@@ -27,24 +27,26 @@ from pathlib import Path  # noqa: E402
 from benchmarks.compare import ROUNDS, compare  # noqa: E402
 from benchmarks.harness import Figure, environment  # noqa: E402
 
-HERE = Path(__file__).parent
-RESULTS = HERE / "RESULTS.md"
+FOLDER = Path(__file__).parent
+RESULTS = FOLDER / "RESULTS.md"
 # Modules that are not benchmarks. Every other module has a TITLE, a NOTE and run() -> list of dicts.
 TOOLS = {"__main__", "compare", "contest", "harness", "libraries"}
 
 
 def problems() -> list[str]:
     """Return the names of all benchmarks: the modules of this folder."""
-    return [found.name for found in pkgutil.iter_modules([str(HERE)]) if found.name not in TOOLS]
+    return [module.name for module in pkgutil.iter_modules([str(FOLDER)]) if module.name not in TOOLS]
 
 
 def main() -> None:
     """Run all or the named benchmarks; write RESULTS.md after all benchmarks or with ``--write``."""
-    known = problems()
+    benchmarks = problems()
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(known)}; default: all")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"any of {', '.join(benchmarks)}; default: all"
+    )
     parser.add_argument("--compare", nargs="+", metavar=("BASE", "HEAD"), help="compare two commits")
     parser.add_argument(
         "--rounds", type=int, default=ROUNDS, help="rounds of --compare; default: %(default)s"
@@ -59,16 +61,16 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="update the sections of RESULTS.md")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write rows to a file; print no tables")
     arguments = parser.parse_args()
-    names = arguments.names or known
-    unknown = [name for name in names if name not in known]
+    names = arguments.names or benchmarks
+    unknown = [name for name in names if name not in benchmarks]
     if unknown:
-        parser.error(f"unknown benchmark {unknown[0]!r}; expected any of {', '.join(known)}.")
+        parser.error(f"unknown benchmark {unknown[0]!r}; expected any of {', '.join(benchmarks)}.")
     if arguments.compare:
         if len(arguments.compare) > 2:
             parser.error("--compare takes one or two commits; put the names of benchmarks before it.")
         base, head = (*arguments.compare, None)[:2]
         print(f"{base} compared with {head or 'the working tree'}; {environment(THREADS)}\n", flush=True)
-        comparison = compare(HERE.parent, base, head, names, arguments.rounds)
+        comparison = compare(FOLDER.parent, base, head, names, arguments.rounds)
         lines, is_fine = comparison.summary(arguments.limit, arguments.mean, arguments.memory)
         print("\n".join([table(comparison.rows), "", *lines]))
         raise SystemExit(0 if is_fine else 1)
@@ -84,12 +86,12 @@ def main() -> None:
         sections[problem.TITLE] = section
     if arguments.json:
         arguments.json.write_text(json.dumps(all_rows))
-    elif names == known or arguments.write:
+    elif names == benchmarks or arguments.write:
         about = (
             f"# Benchmarks\n\n`make bench` writes this page. {environment(THREADS)} Seconds are medians over "
             "rounds. Libraries that run in the same process alternate.\n"
         )
-        if names != known:
+        if names != benchmarks:
             about, kept = read_page(RESULTS.read_text())
             sections = kept | sections
         RESULTS.write_text(about + "".join(f"\n## {title}\n\n{text}" for title, text in sections.items()))

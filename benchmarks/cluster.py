@@ -54,10 +54,10 @@ def seconds_of_fits(scan, n_workers: int) -> dict[str, float]:
 
     from distributed import Client, LocalCluster
 
-    how = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
-    found = {}
+    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    seconds = {}
     with (
-        LocalCluster(n_workers=n_workers, silence_logs=logging.ERROR, **how) as cluster,
+        LocalCluster(n_workers=n_workers, silence_logs=logging.ERROR, **options) as cluster,
         Client(cluster) as client,
         warnings.catch_warnings(),
     ):
@@ -70,10 +70,10 @@ def seconds_of_fits(scan, n_workers: int) -> dict[str, float]:
                     make().fit(on, scan.y)
                 rounds.append(watch.seconds)
                 del on
-            found[name] = min(rounds[1:])
+            seconds[name] = min(rounds[1:])
         if n_workers == 2:
-            found.update(seconds_of_passes(scan.on(client), client))
-    return found
+            seconds.update(seconds_of_passes(scan.on(client), client))
+    return seconds
 
 
 def seconds_of_passes(scan, client) -> dict[str, float]:
@@ -83,7 +83,7 @@ def seconds_of_passes(scan, client) -> dict[str, float]:
     blocks.total(_nothing, theta)  # reads the data into the workers
 
     def bare():
-        futures = [client.submit(_zeros, number, theta, pure=False) for number in range(len(blocks._groups))]
+        futures = [client.submit(_zeros, index, theta, pure=False) for index in range(len(blocks._groups))]
         return sum(client.gather(futures))
 
     return race(31, total=lambda: blocks.total(_nothing, theta), peers={"bare": bare})
@@ -93,7 +93,7 @@ def _nothing(block, theta: np.ndarray) -> np.ndarray:
     return np.zeros_like(theta)
 
 
-def _zeros(number: int, theta: np.ndarray) -> np.ndarray:
+def _zeros(index: int, theta: np.ndarray) -> np.ndarray:
     return np.zeros_like(theta)
 
 
@@ -103,23 +103,23 @@ def run() -> list[dict]:
 
     with tempfile.TemporaryDirectory() as folder:
         scan = scan_bags(write_data(Path(folder) / "bags.parquet"))
-        two = seconds_of_fits(scan, 2)
-        one = dict.fromkeys(two, np.nan) if COMPARING else seconds_of_fits(scan, 1)
+        pair = seconds_of_fits(scan, 2)
+        single = dict.fromkeys(pair, np.nan) if COMPARING else seconds_of_fits(scan, 1)
     rows = [
         {
             "problem": name,
-            "two workers": Figure(f"{two[name]:.2f} s", "time", two[name]),
-            "peer": f"{one[name]:.2f} s, one worker",
-            "ratio": f"{two[name] / one[name]:.2f}",
+            "two workers": Figure(f"{pair[name]:.2f} s", "time", pair[name]),
+            "peer": f"{single[name]:.2f} s, one worker",
+            "ratio": f"{pair[name] / single[name]:.2f}",
         }
         for name in fits()
     ]
     rows.append(
         {
             "problem": "empty pass",
-            "two workers": Figure(f"{1e3 * two['total']:.1f} ms", "time", two["total"]),
-            "peer": f"{1e3 * two['bare']:.1f} ms, plain tasks",
-            "ratio": f"{two['total'] / two['bare']:.2f}",
+            "two workers": Figure(f"{1e3 * pair['total']:.1f} ms", "time", pair["total"]),
+            "peer": f"{1e3 * pair['bare']:.1f} ms, plain tasks",
+            "ratio": f"{pair['total'] / pair['bare']:.2f}",
         }
     )
     return rows

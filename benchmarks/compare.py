@@ -139,10 +139,10 @@ def _measure(root: Path, tree: Path, name: str) -> dict[tuple, float]:
         done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
         if done.returncode != 0:
             raise RuntimeError((done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1])
-        found = dict(figure for row in json.loads(file.read_text()) for figure in figures(row))
-    if not found:
+        result = dict(figure for row in json.loads(file.read_text()) for figure in figures(row))
+    if not result:
         raise RuntimeError("no row contains a time or memory of bagwise")
-    return found
+    return result
 
 
 def figures(row: dict) -> Iterator[tuple[tuple, float]]:

@@ -25,15 +25,15 @@ def contest(module_name: str) -> list[dict]:
     module = importlib.import_module(module_name)
     rows = []
     for problem in module.PROBLEMS:
-        found = {
+        results = {
             solver: (library, in_process("benchmarks.contest", module_name, problem, library, solver))
             for library, adapter in adapters().items()
             for solver in adapter.SOLVERS.get(module.KIND, {})
             if library == "ours" or not COMPARING
         }
-        ours = next(iter(found.values()))[1]["seconds"]
-        best = min(result["objective"] for _, result in found.values())
-        for solver, (library, result) in found.items():
+        ours = next(iter(results.values()))[1]["seconds"]
+        best = min(result["objective"] for _, result in results.values())
+        for solver, (library, result) in results.items():
             excess = (result["objective"] - best) / max(1.0, abs(best))
             time, memory = seconds(result["seconds"], 3), megabytes(result["memory"])
             rows.append(

@@ -118,8 +118,8 @@ def in_numpy(log_odds, y, weights) -> np.ndarray:
             rows.append(np.append(rows[-1] * (1 - a), 0.0) + np.append(0.0, rows[-1] * a))
         context = weights[label]
         for a, row in zip(odds[::-1], rows[-2::-1], strict=True):
-            one, none = a * (row @ context[1:]), (1 - a) * (row @ context[:-1])
-            posterior.append(one / (one + none))
+            positive, negative = a * (row @ context[1:]), (1 - a) * (row @ context[:-1])
+            posterior.append(positive / (positive + negative))
             context = a * context[1:] + (1 - a) * context[:-1]
     return np.array(posterior)
 
@@ -141,12 +141,12 @@ def in_a_loop(log_odds, y, weights):
         for k in range(m + 1):
             b[m, k] = weights[y[i], k]
         for j in range(m - 1, -1, -1):
-            odds, one, none = p[i * m + j], 0.0, 0.0
+            odds, positive, negative = p[i * m + j], 0.0, 0.0
             for k in range(j + 1):
-                one += a[j, k] * b[j + 1, k + 1]
-                none += a[j, k] * b[j + 1, k]
+                positive += a[j, k] * b[j + 1, k + 1]
+                negative += a[j, k] * b[j + 1, k]
                 b[j, k] = (1 - odds) * b[j + 1, k] + odds * b[j + 1, k + 1]
-            posterior[i * m + j] = odds * one / (odds * one + (1 - odds) * none)
+            posterior[i * m + j] = odds * positive / (odds * positive + (1 - odds) * negative)
     return posterior
 
 
@@ -168,12 +168,12 @@ def direct(log_odds, weight):
         rows[0] = kept[begin // block]
         fill(p, begin, min(begin + block, m), rows)
         for j in range(min(begin + block, m) - 1, begin - 1, -1):
-            old, new, one, none = 1 - j % 2, j % 2, 0.0, 0.0
+            old, new, positive, negative = 1 - j % 2, j % 2, 0.0, 0.0
             for k in range(j + 1):
-                one += rows[j - begin, k] * context[old, k + 1]
-                none += rows[j - begin, k] * context[old, k]
+                positive += rows[j - begin, k] * context[old, k + 1]
+                negative += rows[j - begin, k] * context[old, k]
                 context[new, k] = (1 - p[j]) * context[old, k] + p[j] * context[old, k + 1]
-            posterior[j] = p[j] * one / (p[j] * one + (1 - p[j]) * none)
+            posterior[j] = p[j] * positive / (p[j] * positive + (1 - p[j]) * negative)
     return posterior
 
 

@@ -21,10 +21,10 @@ def run() -> list[dict]:
     bags = bags.with_instances(X)
     table = []
     for metric in ("minimal", "maximal", "ranked", "mean_min", "mmd"):
-        how = {"rank": 3} if metric == "ranked" else {}
+        options = {"rank": 3} if metric == "ranked" else {}
 
-        def ours(metric=metric, how=how):
-            return bag_distances(bags, metric=metric, **how)
+        def ours(metric=metric, options=options):
+            return bag_distances(bags, metric=metric, **options)
 
         times = race(3, ours=ours, peers={"theirs": lambda: pairwise_distances(X)})
         table.append(

@@ -53,10 +53,10 @@ def run() -> list[dict]:
             for name, kind in PASSES.items():
                 rows.append(_row(name, min(_process(kind, path)["seconds"] for _ in range(2)), read))
         for name, kind in FITS.items():
-            found = _process(kind, path)
-            row = _row(name, found["seconds"], read)
+            result = _process(kind, path)
+            row = _row(name, result["seconds"], read)
             rows.append(
-                row | {"passes": str(found["passes"] or "-"), "memory (MB)": megabytes(found["memory"])}
+                row | {"passes": str(result["passes"] or "-"), "memory (MB)": megabytes(result["memory"])}
             )
     return rows
 

@@ -26,8 +26,8 @@ def run(n: int = N) -> list[dict]:
     bags, y = Bags(rng.normal(size=(offsets[-1], 10)), offsets), rng.integers(0, 2, n)
     memory = Path("/dev/shm")
     table = []
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as place:
-        bare, ours = Path(place) / "bare", Path(place) / "ours"
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as parent:
+        bare, ours = Path(parent) / "bare", Path(parent) / "ours"
         for kind, peer, save, load in (
             ("npy", _Numpy(bare), save_npy, load_npy),
             ("h5", _H5py(bare), save_h5, load_h5),
@@ -67,11 +67,11 @@ class _H5py:
     def load(self, n: int) -> list[np.ndarray]:
         import h5py
 
-        found = []
+        arrays = []
         for i in range(n):
             with h5py.File(self.folder / f"{i}.h5", "r") as file:
-                found.append(file["features"][()])
-        return found
+                arrays.append(file["features"][()])
+        return arrays
 
 
 def _seconds(run, *arguments) -> float:

@@ -128,9 +128,9 @@ def race(
     contestants = list((ours if COMPARING else ours | peers).items())
     times: dict[str, list[float]] = {name: [] for name, _ in contestants}
     calls: dict[str, int] = {}
-    for round_number in range(repeats + 1):
-        for name, run in contestants if round_number % 2 else reversed(contestants):
-            if round_number == 0:
+    for i in range(repeats + 1):
+        for name, run in contestants if i % 2 else reversed(contestants):
+            if i == 0:
                 run()
                 continue
             if COMPARING and sum(times[name]) * calls.get(name, 1) > _ENOUGH:
@@ -148,7 +148,7 @@ def race(
                     run()
             times[name].append(watch.seconds / calls[name])
     summary = min if processor else statistics.median
-    return dict.fromkeys(peers, math.nan) | {name: summary(found) for name, found in times.items()}
+    return dict.fromkeys(peers, math.nan) | {name: summary(values) for name, values in times.items()}
 
 
 def in_process(module: str, *arguments: object, **environment: str) -> Any:

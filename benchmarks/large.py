@@ -69,18 +69,18 @@ def run() -> list[dict]:
             continue
         # Each process returns seconds, growth of memory in MB, and the objective.
         rounds = [in_process("benchmarks.large", kind, size, N) for _ in range(pick(2, 1))]
-        best = min(rounds, key=lambda found: found["seconds"])
+        best = min(rounds, key=lambda result: result["seconds"])
         if is_peer:
             reference[size] = best
-        known = reference[size]
+        peer = reference[size]
         same = kind == "ridge" and size == 1
-        time, memory = seconds(best["seconds"]), megabytes(max(found["memory"] for found in rounds))
-        excess = f"{best['objective'] / known['objective'] - 1:.1e}" if same else "-"
+        time, memory = seconds(best["seconds"]), megabytes(max(result["memory"] for result in rounds))
+        excess = f"{best['objective'] / peer['objective'] - 1:.1e}" if same else "-"
         rows.append(
             {
                 "fit": name,
                 "seconds": str(time) if is_peer else time,
-                "times LogisticRegression": f"{best['seconds'] / known['seconds']:.2f}",
+                "times LogisticRegression": f"{best['seconds'] / peer['seconds']:.2f}",
                 "passes": best["passes"] or "-",
                 "memory (MB)": str(memory) if is_peer else memory,
                 "excess": excess,
@@ -109,13 +109,13 @@ def _main(kind: str, size: str, n: str) -> None:
     if kind == "logistic":
         margin = np.where(z, 1.0, -1.0) * (X.astype(np.float64) @ model.coef_[0] + model.intercept_)
         objective = np.logaddexp(0.0, -margin).sum() + 0.5 * np.square(model.coef_).sum()
-    found = {
+    result = {
         "seconds": watch.seconds,
         "memory": memory,
         "objective": None if objective is None else float(objective),
         "passes": getattr(model, "n_passes_", None),
     }
-    print(json.dumps(found))
+    print(json.dumps(result))
 
 
 if __name__ == "__main__":

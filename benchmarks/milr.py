@@ -89,7 +89,7 @@ def _against_skglm(n: int = 10_000, d: int = 200, n_alphas: int = 100) -> dict:
         return _row(problem, time, "skglm: not run") | {"nonzeros at the end": nonzeros}
     columns = np.asfortranarray(X)
     times = race(3, ours=ours, peers={"skglm": lambda: _skglm_path(columns, y, path.alphas)})
-    theirs = [_logistic_objective(X, y, *found) for found in _skglm_path(columns, y, path.alphas)]
+    theirs = [_logistic_objective(X, y, *solution) for solution in _skglm_path(columns, y, path.alphas)]
     row = _row(problem, times["ours"], "skglm", times["skglm"])
     return row | {
         "worst objective": _excess(path.objectives, np.array(theirs)),
@@ -101,14 +101,14 @@ def _skglm_path(X, y, alphas) -> list[tuple[np.ndarray, float, float]]:
     from skglm import SparseLogisticRegression
 
     model = SparseLogisticRegression(tol=1e-6, max_iter=100, warm_start=True)
-    found = []
+    solutions = []
     for alpha in alphas:
         model.alpha = alpha / len(y)  # skglm's loss is a mean over samples, ours a sum
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model.fit(X, y)
-        found.append((model.coef_.ravel().copy(), float(np.ravel(model.intercept_)[0]), float(alpha)))
-    return found
+        solutions.append((model.coef_.ravel().copy(), float(np.ravel(model.intercept_)[0]), float(alpha)))
+    return solutions
 
 
 def _logistic_objective(X, y, coef, intercept, alpha) -> float:
@@ -153,21 +153,21 @@ def _against_lbfgs(
 ) -> list[dict]:
     bags, y = _draw(n_bags, size, d, correlation)
     tol = 1e-5 if per_bag else 1e-5 / n_bags
-    how = {"scale": None, "tol": tol}
-    found: dict = {"down": milr_path(bags, y, both_ways=False, **how)}
-    alphas = found["down"].alphas
+    options = {"scale": None, "tol": tol}
+    paths: dict = {"down": milr_path(bags, y, both_ways=False, **options)}
+    alphas = paths["down"].alphas
     times = race(
         5 if size < 10 else 1,  # rounds are long
-        down=lambda: milr_path(bags, y, both_ways=False, **how),
-        both=lambda: found.update(both=milr_path(bags, y, **how)),
-        peers={"lbfgs": lambda: found.update(lbfgs=_lbfgs_path(bags, y, alphas, tol))},
+        down=lambda: milr_path(bags, y, both_ways=False, **options),
+        both=lambda: paths.update(both=milr_path(bags, y, **options)),
+        peers={"lbfgs": lambda: paths.update(lbfgs=_lbfgs_path(bags, y, alphas, tol))},
     )
-    theirs = found.get("lbfgs", np.full(len(alphas), np.nan))
+    theirs = paths.get("lbfgs", np.full(len(alphas), np.nan))
     rows = []
     for way, title in (("down", "down"), ("both", "both ways")):
         # With both_ways, the path can start at larger alphas.
-        excess = _excess(found[way].objectives[-len(theirs) :], theirs)
-        more = {"worst objective": excess, "nonzeros at the end": str(found[way].n_nonzero[-1])}
+        excess = _excess(paths[way].objectives[-len(theirs) :], theirs)
+        more = {"worst objective": excess, "nonzeros at the end": str(paths[way].n_nonzero[-1])}
         how_close = "1e-5 per bag" if per_bag else "1e-5"
         problem = f"noisy-or, {name}, correlation {correlation:g}, to {how_close}, {title}"
         rows.append(_row(problem, times[way], "L-BFGS-B, down", times["lbfgs"]) | more)
@@ -195,11 +195,11 @@ def _lbfgs_path(bags: Bags, y: np.ndarray, alphas: np.ndarray, tol: float) -> np
     options = {"gtol": tol, "ftol": 0.0, "maxiter": 10_000, "maxfun": 20_000}
     parameters, objectives = np.zeros(2 * d + 1), []
     for alpha in alphas / n_bags:
-        found = minimize(
+        result = minimize(
             value_and_gradient, parameters, alpha, jac=True, method="L-BFGS-B", bounds=bounds, options=options
         )
-        parameters = found.x
-        objectives.append(n_bags * found.fun)
+        parameters = result.x
+        objectives.append(n_bags * result.fun)
     return np.array(objectives)
 
 
@@ -222,10 +222,10 @@ def _cross_validation() -> dict:
 
 
 def _in_process(kind: str, n_instances: int) -> dict:
-    found = in_process("benchmarks.milr", kind, n_instances)
-    row = _row(found["problem"], found["seconds"])
-    memory = Figure(f"{found['memory']:.0f} (X: {found['data']:.0f})", "memory", found["memory"])
-    return row | {"memory (MB)": memory, "nonzeros at the end": str(found["nonzeros"])}
+    result = in_process("benchmarks.milr", kind, n_instances)
+    row = _row(result["problem"], result["seconds"])
+    memory = Figure(f"{result['memory']:.0f} (X: {result['data']:.0f})", "memory", result["memory"])
+    return row | {"memory (MB)": memory, "nonzeros at the end": str(result["nonzeros"])}
 
 
 def _measure(kind: str, n_instances: int) -> dict:

@@ -21,19 +21,19 @@ def write_slides(folder, n_slides=60, n_features=32, seed=0):
     rng = np.random.default_rng(seed)
     direction = np.random.default_rng(99).normal(size=n_features)  # the same in all slides
     instances, coords, sizes, labels = [], [], [], []
-    for number in range(n_slides):
+    for index in range(n_slides):
         side = int(rng.integers(14, 20))
-        places = np.stack(np.meshgrid(np.arange(side), np.arange(side)), axis=-1).reshape(-1, 2)
+        grid = np.stack(np.meshgrid(np.arange(side), np.arange(side)), axis=-1).reshape(-1, 2)
         # Keep a round region, because tissue is not square.
-        places = places[((places - side / 2) ** 2).sum(axis=1) < (side / 2) ** 2 * rng.uniform(0.7, 1.0)]
-        is_tumor = number // 2 % 2 == 1
-        center = places[rng.integers(len(places))]
-        near = ((places - center) ** 2).sum(axis=1) < rng.uniform(4, 9)
-        X = rng.normal(size=(len(places), n_features)) + 0.3 * rng.normal(size=n_features)
+        grid = grid[((grid - side / 2) ** 2).sum(axis=1) < (side / 2) ** 2 * rng.uniform(0.7, 1.0)]
+        is_tumor = index // 2 % 2 == 1
+        center = grid[rng.integers(len(grid))]
+        near = ((grid - center) ** 2).sum(axis=1) < rng.uniform(4, 9)
+        X = rng.normal(size=(len(grid), n_features)) + 0.3 * rng.normal(size=n_features)
         X[near & is_tumor] += 0.6 * direction
         instances.append(X.astype(np.float32))
-        coords.append(places * 256)
-        sizes.append(len(places))
+        coords.append(grid * 256)
+        sizes.append(len(grid))
         labels.append("tumor" if is_tumor else "normal")
     bags = Bags(
         np.concatenate(instances),
@@ -65,16 +65,16 @@ def write_molecules(path, n_molecules=150, seed=0, first=0, missing=0.02):
     with open(path, "w", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(["molecule", "activity", "batch", "conformer", *names])
-        for number in range(first, first + n_molecules):
+        for molecule in range(first, first + n_molecules):
             X = rng.normal(size=(rng.integers(2, 9), len(names)))
             log_odds = 2.5 * X[:, 0] - 2.5 * X[:, 1] - 4.0
             is_active = rng.random() < 1 - np.prod(expit(-log_odds))
-            for place, values in enumerate(X):
+            for conformer, values in enumerate(X):
                 cells = [f"{value:.4f}" for value in values]
                 if rng.random() < missing:
                     cells[rng.integers(2, len(names))] = ""
                 word = "active" if is_active else "inactive"
-                rows.writerow([f"{number:04d}", word, f"b{number % 40}", f"c{place}", *cells])
+                rows.writerow([f"{molecule:04d}", word, f"b{molecule % 40}", f"c{conformer}", *cells])
     return Path(path)
 
 
@@ -97,7 +97,7 @@ def write_recordings(path, n_recordings=160, seed=0):
     centers = np.array([NOISE, *SPECIES.values()])
     spread = np.array([0.7, 0.12, 0.4, 0.12])
     instances, offsets, truth, times, rows = [], [0], [], [], []
-    for number in range(n_recordings):
+    for index in range(n_recordings):
         # Each species is present with probability 0.45, with one to six syllables; the rest is noise.
         sung = [0, *(rng.integers(1, 7) if rng.random() < 0.45 else 0 for _ in SPECIES)]
         kinds = rng.permutation(np.repeat(np.arange(4), [rng.integers(4, 10), *sung[1:]]))
@@ -106,7 +106,7 @@ def write_recordings(path, n_recordings=160, seed=0):
         truth.append(kinds)
         offsets.append(offsets[-1] + len(kinds))
         heard = [int(n > 0) for n in sung[1:]]
-        rows.append([f"rec{number:03d}", *heard, "yes" if sung[1] >= 3 else "no"])
+        rows.append([f"rec{index:03d}", *heard, "yes" if sung[1] >= 3 else "no"])
     bags = Bags(
         np.concatenate(instances),
         np.array(offsets),
@@ -140,19 +140,19 @@ def make_threads(n_threads=200, seed=0):
     rng = np.random.default_rng(seed)
     posts, threads, labels = [], [], []
     others = [topic for topic in TOPICS if topic != "medicine"]
-    for number in range(n_threads):
-        is_about = number % 2 == 0
+    for index in range(n_threads):
+        is_about = index % 2 == 0
         topics = list(rng.choice(others, rng.integers(4, 9)))
         if is_about:
             topics[rng.integers(len(topics))] = "medicine"
         for topic in topics:
-            words = [
+            terms = [
                 *rng.choice(TOPICS[topic], 4),
                 *rng.choice(COMMON, 12),
                 *rng.choice(TOPICS[rng.choice(others)], 1),
             ]
-            posts.append(" ".join(rng.permutation(words)))
-            threads.append(f"thread {number:03d}")
+            posts.append(" ".join(rng.permutation(terms)))
+            threads.append(f"thread {index:03d}")
         labels.append(is_about)
     return posts, threads, np.array(labels)
 

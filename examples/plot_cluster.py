@@ -33,10 +33,10 @@ from distributed import Client, SubprocessCluster, get_task_stream
 cluster = SubprocessCluster(n_workers=2, worker_class="distributed.Worker", worker_kwargs={"nthreads": 1})
 client = Client(cluster)
 client.wait_for_workers(2)
-there = scan.on(client)
+placed = scan.on(client)
 model = bw.MILogisticRegression(alpha=1.0, l1_ratio=0.0, n_init=1, random_state=0)
 with get_task_stream(client) as undisturbed:
-    model.fit(there, scan.y)
+    model.fit(placed, scan.y)
 print("identical coefficients:", bool((model.coef_ == alone.coef_).all()))
 
 # %%
@@ -49,21 +49,21 @@ import signal
 import threading
 import time
 
-numbers = client.run(os.getpid)
+process_ids = client.run(os.getpid)
 began = time.time()
 
 
 def kill_one():
     while len(client.get_task_stream(start=began)) < 100:
         time.sleep(0.02)
-    os.kill(numbers[min(numbers)], signal.SIGKILL)
+    os.kill(process_ids[min(process_ids)], signal.SIGKILL)
 
 
 killer = threading.Thread(target=kill_one)
 killer.start()
 model = bw.MILogisticRegression(alpha=1.0, l1_ratio=0.0, n_init=1, random_state=0)
 with get_task_stream(client) as disturbed:
-    model.fit(there, scan.y)
+    model.fit(placed, scan.y)
 killer.join()
 client.close()
 cluster.close()
@@ -80,10 +80,10 @@ figure, panels = plt.subplots(2, 1, figsize=(8, 3.2), layout="constrained")
 for ax, stream, name in zip(panels, (undisturbed, disturbed), ("two workers", "one is killed"), strict=True):
     tasks = [(task["worker"], step) for task in stream.data for step in task["startstops"]]
     first = min(step["start"] for _, step in tasks)
-    for place, worker in enumerate(sorted(numbers)):
-        steps = [step for who, step in tasks if who == worker and step["action"] == "compute"]
+    for row, worker in enumerate(sorted(process_ids)):
+        steps = [step for task_worker, step in tasks if task_worker == worker and step["action"] == "compute"]
         strokes = [(step["start"] - first, step["stop"] - step["start"] + 0.01) for step in steps]
-        ax.broken_barh(strokes, (place - 0.35, 0.7), color=f"C{place}")
+        ax.broken_barh(strokes, (row - 0.35, 0.7), color=f"C{row}")
     ax.set(yticks=range(2), yticklabels=["first", "second"], ylim=(1.6, -0.6), xlabel="seconds")
     ax.set_title(name, loc="left")
 figure.savefig("workers.png")

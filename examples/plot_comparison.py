@@ -52,8 +52,8 @@ bars.figure_.savefig("comparison.png")
 
 # %%
 # Differences to the best model, with a paired test over splits that accounts for overlapping training sets.
-for found in comparison.differences()[:4]:
-    print(f"{found.name:<25} {found.mean:+.3f} ({found.low:+.3f} to {found.high:+.3f}), p = {found.p:.3f}")
+for row in comparison.differences()[:4]:
+    print(f"{row.name:<25} {row.mean:+.3f} ({row.low:+.3f} to {row.high:+.3f}), p = {row.p:.3f}")
 
 # %%
 # What makes a molecule active?

@@ -19,9 +19,9 @@ from sklearn.model_selection import cross_val_score
 
 import bagwise as bw
 
-found = bw.diagnose_rule(data.bags, data.y, random_state=0)
-print(found)
-rules = found.plot()
+diagnosis = bw.diagnose_rule(data.bags, data.y, random_state=0)
+print(diagnosis)
+rules = diagnosis.plot()
 rules.figure_.savefig("rules.png")
 
 # %%

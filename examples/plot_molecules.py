@@ -35,9 +35,9 @@ for model in (bw.MILogisticRegressionCV(cv=3, n_init=1), bw.MIMixture("gaussian_
 # *probability* is the probability that the shape is active, independent of its molecule. *without* is the
 # molecule's probability if this shape were removed; it does not depend on labels of shapes.
 best = bw.make_bag_pipeline(bw.OnInstances(SimpleImputer()), bw.MILogisticRegressionCV(cv=3)).fit(bags, y)
-found = bw.explain_bag(best, bags, "0007")
-print(found)
-explained = found.plot()
+explanation = bw.explain_bag(best, bags, "0007")
+print(explanation)
+explained = explanation.plot()
 explained.figure_.savefig("molecule.png")
 
 # %%

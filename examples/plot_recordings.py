@@ -38,27 +38,27 @@ pd.Series(right, species, name="accuracy, 40 new recordings").to_frame()
 # these features, and the model misses a few of them.
 import numpy as np
 
-said = model.predict_proba_instances(new)
-taken_for = np.where(said.max(axis=1) >= 0.5, np.array(species)[said.argmax(axis=1)], "noise")
+proba = model.predict_proba_instances(new)
+predicted = np.where(proba.max(axis=1) >= 0.5, np.array(species)[proba.argmax(axis=1)], "noise")
 truth = new.instance_columns["truth"]
-pd.crosstab(pd.Series(truth, name="truth"), pd.Series(taken_for, name="predicted"))
+pd.crosstab(pd.Series(truth, name="truth"), pd.Series(predicted, name="predicted"))
 
 # %%
 # One recording over time. The size of a dot is the predicted probability; a ring marks the true species.
 import matplotlib.pyplot as plt
 
-one = int(np.argmax(heard[species][120:].sum(axis=1) == 3))
-rows = slice(*new.offsets[one : one + 2])
+recording = int(np.argmax(heard[species][120:].sum(axis=1) == 3))
+rows = slice(*new.offsets[recording : recording + 2])
 time = new.instance_columns["time"][rows] / 60
 figure, ax = plt.subplots(figsize=(8, 2.6), layout="constrained")
 for row, name in enumerate(species):
-    ax.scatter(time, np.full(len(time), row), s=160 * said[rows, row], color=f"C{row}")
+    ax.scatter(time, np.full(len(time), row), s=160 * proba[rows, row], color=f"C{row}")
     sings = time[truth[rows] == name]
     ax.scatter(sings, np.full(len(sings), row), s=230, facecolors="none", edgecolors="0.4")
 noise = time[truth[rows] == "noise"]
 ax.scatter(noise, np.full(len(noise), 3), s=20, color="0.6", marker="x")
 ax.set(yticks=range(4), yticklabels=[*species, "noise"], ylim=(3.5, -0.5), xlabel="minutes")
-ax.set_title(f"{new.ids[one]}: predictions (dots) and truth (rings, crosses)", loc="left")
+ax.set_title(f"{new.ids[recording]}: predictions (dots) and truth (rings, crosses)", loc="left")
 figure.savefig("song.png")
 
 # %%
@@ -68,8 +68,8 @@ figure.savefig("song.png")
 # would be enough. `diagnose_rule` compares it with count rules, and reports which rules the recordings
 # support.
 territory = (heard["territory"] == "yes").to_numpy()
-found = bw.diagnose_rule(bags, territory, cv=None, random_state=0)
-print(found)
+diagnosis = bw.diagnose_rule(bags, territory, cv=None, random_state=0)
+print(diagnosis)
 
 # %%
 # `SoftORLogisticRegression` learns the rule with its uncertainty, and estimates the number of songs in each

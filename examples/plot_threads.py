@@ -19,10 +19,10 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 import bagwise as bw
 
-words = TfidfVectorizer(min_df=3)
-X = words.fit_transform(posts)
+vectorizer = TfidfVectorizer(min_df=3)
+X = vectorizer.fit_transform(posts)
 bags = bw.Bags.from_groups(
-    X, threads, feature_names=words.get_feature_names_out(), instance_columns={"post": posts}
+    X, threads, feature_names=vectorizer.get_feature_names_out(), instance_columns={"post": posts}
 )
 model = bw.MILogisticRegressionCV(cv=3, n_init=1, random_state=0).fit(bags, y)
 chosen = sorted(zip(model.coef_[0], bags.feature_names, strict=True), reverse=True)[:5]

@@ -30,13 +30,13 @@ def completeness(venv: Path, *extra_paths: Path) -> tuple[float, list[str]]:
         stdout=subprocess.PIPE,
         text=True,
     )
-    found = json.loads(run.stdout)["typeCompleteness"]
+    report = json.loads(run.stdout)["typeCompleteness"]
     unknown = [
         symbol["name"]
-        for symbol in found["symbols"]
+        for symbol in report["symbols"]
         if symbol["isExported"] and (symbol["isTypeAmbiguous"] or not symbol["isTypeKnown"])
     ]
-    return found["completenessScore"], unknown
+    return report["completenessScore"], unknown
 
 
 def main(venv: Path) -> int:

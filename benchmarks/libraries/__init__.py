@@ -13,5 +13,7 @@ from types import ModuleType
 
 def adapters() -> dict[str, ModuleType]:
     """Return all adapters by module name; ours first."""
-    names = sorted((found.name for found in iter_modules(__path__)), key=lambda name: (name != "ours", name))
+    names = sorted(
+        (module.name for module in iter_modules(__path__)), key=lambda name: (name != "ours", name)
+    )
     return {name: import_module(f"{__name__}.{name}") for name in names}

@@ -21,8 +21,8 @@ def ridge_logistic(data):
 
     options = {"gtol": data["tol"], "ftol": 0.0, "maxiter": 10_000, "maxfun": 20_000}
     start = np.zeros(X.shape[1] + 1)
-    found = minimize(value_and_gradient, start, jac=True, method="L-BFGS-B", options=options)
-    return found.x[:-1], float(found.x[-1])
+    result = minimize(value_and_gradient, start, jac=True, method="L-BFGS-B", options=options)
+    return result.x[:-1], float(result.x[-1])
 
 
 SOLVERS = {"ridge_logistic": {"scipy, L-BFGS-B": ridge_logistic}}

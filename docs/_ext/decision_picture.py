@@ -87,10 +87,10 @@ def draw(shape: str) -> str:
     is_wide = shape == "wide"
     picture = Picture(shape, 960 if is_wide else 380)
     for question, models in FIRST:
-        picture.ask(question, models, beside=is_wide)
+        picture.ask(question, models, is_wide=is_wide)
     picture.ask_what_makes_positive()
     if is_wide:
-        picture.show_kinds_beside_each_other()
+        picture.show_kinds_in_columns()
     else:
         picture.show_kinds_below_each_other()
     picture.end()
@@ -113,14 +113,14 @@ class Picture:
             f"<defs>{tip}</defs>{''.join(self.parts)}</svg>"
         )
 
-    def ask(self, question: str, models: list[tuple[str, str]], *, beside: bool) -> None:
+    def ask(self, question: str, models: list[tuple[str, str]], *, is_wide: bool) -> None:
         """Draw a question, its models to the right or below ("yes"), and an arrow to the next ("no")."""
-        height = 26 + LINE * len(models) if beside else 44
-        width = 360 if beside else self.width - 2 * MARGIN
+        height = 26 + LINE * len(models) if is_wide else 44
+        width = 360 if is_wide else self.width - 2 * MARGIN
         middle = MARGIN + width / 2
         self._box(MARGIN, self.y, width, height, "question")
         self._text(middle, self.y + height / 2 + 5, question, "strong middle")
-        if beside:
+        if is_wide:
             at = MARGIN + width + 70
             self._arrow(MARGIN + width, self.y + height / 2, at, self.y + height / 2)
             self._text(at - 38, self.y + height / 2 - 6, "yes", "quiet middle")
@@ -136,13 +136,13 @@ class Picture:
             self._box(MARGIN + 60, self.y, self.width - 2 * MARGIN - 60, height, "answer")
             for row, (name, when) in enumerate(models):
                 self._model(MARGIN + 70, self.y + 21 + LINE * row, name, when)
-        if not beside:
+        if not is_wide:
             self._arrow(MARGIN + 30, self.y - 26, MARGIN + 30, self.y + height + 26)
             self._text(MARGIN + 40, self.y + height + 16, "no", "quiet")
         else:
             self._arrow(middle, self.y + height, middle, self.y + height + 28)
             self._text(middle + 12, self.y + height + 18, "no", "quiet")
-        self.y += height + (28 if beside else 26)
+        self.y += height + (28 if is_wide else 26)
 
     def ask_what_makes_positive(self) -> None:
         """Draw the question that `compare` and `diagnose_rule` answer from the data."""
@@ -152,12 +152,12 @@ class Picture:
         self.parts.append(f'<text class="middle" x="{self.width / 2:g}" y="{self.y + 46:g}">{says}</text>')
         self.y += 60
 
-    def show_kinds_beside_each_other(self) -> None:
+    def show_kinds_in_columns(self) -> None:
         """Draw one column per assumption, all with the height of the longest one."""
         width = (self.width - 2 * MARGIN - (len(KINDS) - 1) * GAP) / len(KINDS)
         most = max(len(models) for _, models in KINDS)
-        for number, (kind, models) in enumerate(KINDS):
-            x = MARGIN + number * (width + GAP)
+        for column, (kind, models) in enumerate(KINDS):
+            x = MARGIN + column * (width + GAP)
             self._arrow(x + width / 2, self.y, x + width / 2, self.y + 28)
             self._box(x, self.y + 28, width, 34, "kind")
             self._text(x + width / 2, self.y + 50, kind, "strong middle")
@@ -194,8 +194,8 @@ class Picture:
         self.y += 60
 
     def _model(self, x: float, y: float, name: str, when: str) -> None:
-        said = f' <tspan class="quiet">{escape(when)}</tspan>' if when else ""
-        self.parts.append(f'<text x="{x:g}" y="{y:g}">{_link(name)}{said}</text>')
+        note = f' <tspan class="quiet">{escape(when)}</tspan>' if when else ""
+        self.parts.append(f'<text x="{x:g}" y="{y:g}">{_link(name)}{note}</text>')
 
     def _box(self, x: float, y: float, width: float, height: float, kind: str) -> None:
         size = f'width="{width:g}" height="{height:g}"'

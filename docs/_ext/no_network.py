@@ -19,7 +19,7 @@ LOADED = re.compile(
 
 def loaded_from_elsewhere(text: str) -> list[str]:
     """Return the external resources that a page or a style sheet loads."""
-    return [found.group(0) for found in LOADED.finditer(text)]
+    return [match.group(0) for match in LOADED.finditer(text)]
 
 
 def look_through(app, error) -> None:
@@ -27,8 +27,8 @@ def look_through(app, error) -> None:
     if error is None and app.builder.format == "html":
         for path in sorted(Path(app.outdir).rglob("*")):
             if path.suffix in (".html", ".css"):
-                for found in loaded_from_elsewhere(path.read_text(encoding="utf-8")):
-                    raise ExtensionError(f"{path.relative_to(app.outdir)} loads from another site: {found}")
+                for address in loaded_from_elsewhere(path.read_text(encoding="utf-8")):
+                    raise ExtensionError(f"{path.relative_to(app.outdir)} loads from another site: {address}")
 
 
 def setup(app):

@@ -13,16 +13,16 @@ class PageGallery(Directive):
     def run(self):
         """Return a container of the cards with pictures, and a container of the other cards."""
         env = self.state.document.settings.env
-        here = Path(env.doc2path(env.docname))
+        index_page = Path(env.doc2path(env.docname))
         cards = {True: [], False: []}
-        for page in sorted(here.parent.glob("*.md")):
-            if page != here:
+        for page in sorted(index_page.parent.glob("*.md")):
+            if page != index_page:
                 env.note_dependency(str(page))
-                found = read_page(page.read_text())
-                there = str(Path(env.docname).with_name(page.stem))
-                address = env.app.builder.get_relative_uri(env.docname, there)
-                cards[found["picture"] is not None].append(card(address, page.stem, found))
-        return [nodes.container("", *some, classes=["page-gallery"]) for some in cards.values() if some]
+                content = read_page(page.read_text())
+                document = str(Path(env.docname).with_name(page.stem))
+                address = env.app.builder.get_relative_uri(env.docname, document)
+                cards[content["picture"] is not None].append(card(address, page.stem, content))
+        return [nodes.container("", *group, classes=["page-gallery"]) for group in cards.values() if group]
 
 
 def read_page(text: str) -> dict[str, str | None]:

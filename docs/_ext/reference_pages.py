@@ -71,7 +71,7 @@ def _write(path: Path, text: str) -> None:
         path.write_text(text)
 
 
-def skip_inherited(app, what, name, member, skip, options):
+def skip_inherited(app, kind, name, member, skip, options):
     """Skip the methods that estimators inherit from scikit-learn, which documents them."""
     from_elsewhere = getattr(member, "__module__", None) or ""
     return True if from_elsewhere.startswith("sklearn.") else None

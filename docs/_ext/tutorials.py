@@ -57,8 +57,8 @@ def scrape_displays(block, block_vars, gallery_conf) -> str:
         paths.append(path)
         sets.append({0: path, 2.0: sharp})
     return "\n".join(
-        figure_rst([path], gallery_conf["src_dir"], srcsetpaths=[found])
-        for path, found in zip(paths, sets, strict=True)
+        figure_rst([path], gallery_conf["src_dir"], srcsetpaths=[sources])
+        for path, sources in zip(paths, sets, strict=True)
     )
 
 
