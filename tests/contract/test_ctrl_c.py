@@ -230,7 +230,7 @@ def test_starts_in_two_threads_end_together(data, monkeypatch):
     check_partial_fit(model, data)
 
 
-def test_a_fit_in_a_worker_thread_ends_with_the_main_threads_run_and_raises(data, monkeypatch):
+def test_a_fit_in_a_worker_thread_ends_with_the_run_of_the_main_thread(data, monkeypatch):
     model, raised = many_starts(), []
     interrupt_at_check(monkeypatch, 20)
 

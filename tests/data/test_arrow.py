@@ -29,41 +29,41 @@ def bags_from_table(table, description=None, *, first=0, **meaning):
     return BagTables(description, **meaning).read(table, first)
 
 
-def assert_same(found, bags):
-    np.testing.assert_array_equal(found.instances, bags.instances)
-    assert found.instances.dtype == bags.instances.dtype
-    assert found.offsets.tolist() == bags.offsets.tolist() and found.ids.tolist() == bags.ids.tolist()
-    assert found.feature_names.tolist() == bags.feature_names.tolist()
+def assert_same(actual, bags):
+    np.testing.assert_array_equal(actual.instances, bags.instances)
+    assert actual.instances.dtype == bags.instances.dtype
+    assert actual.offsets.tolist() == bags.offsets.tolist() and actual.ids.tolist() == bags.ids.tolist()
+    assert actual.feature_names.tolist() == bags.feature_names.tolist()
     for columns in ("instance_columns", "bag_columns"):
         for name, column in getattr(bags, columns).items():
-            np.testing.assert_array_equal(getattr(found, columns)[name], column)
-            assert getattr(found, columns)[name].dtype == column.dtype
+            np.testing.assert_array_equal(getattr(actual, columns)[name], column)
+            assert getattr(actual, columns)[name].dtype == column.dtype
 
 
 def test_bags_come_back_from_a_table_in_a_feather_file(bags, tmp_path):
     description = describe(bags, Y, instances="instances")
     pa.feather.write_feather(table_from_bags(bags, Y, description), tmp_path / "bags.feather")
-    found, y = bags_from_table(pa.feather.read_table(tmp_path / "bags.feather"), description)
-    assert_same(found, bags)
+    bags_read, y = bags_from_table(pa.feather.read_table(tmp_path / "bags.feather"), description)
+    assert_same(bags_read, bags)
     np.testing.assert_array_equal(y, Y)
     assert y.dtype == Y.dtype
 
 
-def test_some_rows_of_a_table_are_some_of_the_bags(bags):
+def test_rows_of_a_table_are_a_selection_of_bags(bags):
     description = describe(bags, Y, instances="instances")
-    found, y = bags_from_table(table_from_bags(bags, Y, description).slice(1, 3), description)
-    assert_same(found, bags[1:])
+    bags_read, y = bags_from_table(table_from_bags(bags, Y, description).slice(1, 3), description)
+    assert_same(bags_read, bags[1:])
     np.testing.assert_array_equal(y, Y[1:])
 
 
 def test_bags_without_names_are_numbered_from_the_first_row(bags):
     bags = Bags(bags.instances, bags.offsets)
     description = describe(bags, None, instances="instances")
-    found, y = bags_from_table(table_from_bags(bags, None, description), description, first=10)
-    assert found.ids.tolist() == [10, 11, 12, 13] and y is None
+    bags_read, y = bags_from_table(table_from_bags(bags, None, description), description, first=10)
+    assert bags_read.ids.tolist() == [10, 11, 12, 13] and y is None
 
 
-def test_tables_of_other_origin_are_understood_and_errors_name_place_and_row():
+def test_other_tables_are_read_and_errors_name_the_row():
     instances = [[[1.0, 2.0]], [[3.0, 4.0], [5.0, 6.0]]]
     table = pa.table({"slide": ["a", "b"], "instances": instances, "y": [0, 1]})
     bags, y = bags_from_table(table, bag="slide")

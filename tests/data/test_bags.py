@@ -159,7 +159,7 @@ def test_as_bags_understands_every_container():
         assert as_bags(X).sizes.tolist() == [1, 1, 1, 1]
 
 
-def test_numbers_of_unnamed_bags_survive_selection_and_are_drawn_anew_by_concat():
+def test_selection_keeps_indices_as_ids_and_concat_renumbers():
     bags = make([1, 1, 1])
     assert bags[[2, 0]].ids.tolist() == [2, 0]
     assert Bags.concat([bags, bags]).ids.tolist() == [0, 1, 2, 3, 4, 5]
@@ -331,7 +331,7 @@ def test_bags_are_found_by_their_text_ids():
 # ------------------------------------------------------------ tables, descriptions and notebooks
 
 
-def told(**more):
+def make_described_bags(**more):
     rng = np.random.default_rng(0)
     columns = {"patient": ["p", "q", "p"], "age": [30, np.nan, 30], "slide": ["s1", "s2", "s3"]}
     return Bags(
@@ -342,7 +342,7 @@ def told(**more):
 
 @pytest.mark.parametrize("backend", ["pandas", "polars"])
 def test_bags_become_a_frame_and_back(backend):
-    bags = told()
+    bags = make_described_bags()
     frame = bags.to_frame(backend=backend)
     assert list(frame.columns) == ["bag", "patient", "age", "slide", "xy_0", "xy_1", "u", "v"]
     back = Bags.from_frame(frame, bag="bag", features=["u", "v"])
@@ -379,7 +379,7 @@ def test_a_description_has_a_row_per_feature():
 
 
 def test_bags_of_a_group_are_merged_and_their_ids_kept():
-    bags = told()
+    bags = make_described_bags()
     merged = bags.merge("patient")
     assert merged.ids.tolist() == ["p", "q"] and merged.sizes.tolist() == [5, 1]
     np.testing.assert_array_equal(merged["p"], np.vstack([bags["a"], bags["c"]]))
@@ -401,7 +401,7 @@ def test_bags_of_a_group_are_merged_and_their_ids_kept():
 
 
 def test_notebooks_show_the_first_bags():
-    bags = told()._replace(ids=np.array(["<a>", "b", "c"]))
+    bags = make_described_bags()._replace(ids=np.array(["<a>", "b", "c"]))
     html = bags._repr_html_()
     assert "&lt;a&gt;" in html and "<a>" not in html and "<th>patient</th>" in html and "more" not in html
     many = Bags(np.zeros((30, 1)), np.arange(31))

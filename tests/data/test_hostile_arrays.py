@@ -113,5 +113,7 @@ def test_a_bad_class_weight_is_named_as_such(factor):
     data = make_noisy_or_bags(30, random_state=0)
     for model in (MILogisticRegression(), SetKernelSVC()):
         model.set_params(class_weight={0: 1, 1: factor})
-        with pytest.raises(ValueError, match=rf"class_weight is {factor!r} for the class 1; expected a num"):
+        with pytest.raises(
+            ValueError, match=rf"class_weight is {factor!r} for the class 1; expected a finite"
+        ):
             model.fit(data.bags, data.y)

@@ -15,11 +15,11 @@ def test_lengths_are_those_of_the_sequences():
 def test_equal_sequences_and_no_others_have_the_same_projection():
     parts = [[0, 1], [1, 0], [0], [0, 1], [0, 1, 0], [1, 1]]
     sequences = Sequences.from_list(parts, n_symbols=3)
-    number = sequences.project(np.random.RandomState(0))
-    assert number.shape == (6,) and number[0] == number[3]
-    assert len(np.unique(number)) == 5
-    np.testing.assert_array_equal(number, sequences.project(np.random.RandomState(0)))
-    assert not np.isin(number, sequences.project(np.random.RandomState(1))).any()
+    projections = sequences.project(np.random.RandomState(0))
+    assert projections.shape == (6,) and projections[0] == projections[3]
+    assert len(np.unique(projections)) == 5
+    np.testing.assert_array_equal(projections, sequences.project(np.random.RandomState(0)))
+    assert not np.isin(projections, sequences.project(np.random.RandomState(1))).any()
     # Projections depend on the sequences, not on their positions.
     moved = sequences.take([4, 2, 0]).project(np.random.RandomState(0))
-    np.testing.assert_array_equal(moved, number[[4, 2, 0]])
+    np.testing.assert_array_equal(moved, projections[[4, 2, 0]])

@@ -37,7 +37,7 @@ def test_the_share_of_positive_bags_is_exact_up_to_rounding(share, n_positive):
     assert load_digit_bags(25, positive_share=share).y.sum() == n_positive
 
 
-def test_positive_bags_hold_the_threshold_or_one_more_and_negative_bags_all_that_is_fewer():
+def test_positive_bags_have_at_least_the_threshold_of_targets():
     data = load_digit_bags(60, at_least=3, size=6)
     n_targets = count_targets(data)
     assert np.bincount(n_targets[data.y == 1]).tolist() == [0, 0, 0, 15, 15]
@@ -54,8 +54,8 @@ def test_neither_bags_nor_instances_are_sorted_by_label():
     # 200 labels in random order change about 100 times (standard deviation 7), sorted labels once.
     assert abs(np.count_nonzero(np.diff(data.y)) - 100) < 4 * 7.1
     # 150 targets over 8 positions: 18.75 are expected at each position, with standard deviation 4.05.
-    at_place = data.instance_y.reshape(200, 8).sum(axis=0)
-    assert (np.abs(at_place - 18.75) < 4 * 4.05).all()
+    per_position = data.instance_y.reshape(200, 8).sum(axis=0)
+    assert (np.abs(per_position - 18.75) < 4 * 4.05).all()
 
 
 def test_sizes_follow_a_number_a_range_and_a_list():
@@ -71,11 +71,11 @@ def test_the_defaults_have_images_enough_for_every_target():
 
 
 def test_the_default_is_one_fixed_dataset_and_another_seed_another():
-    one, two, other = load_digit_bags(40), load_digit_bags(40), load_digit_bags(40, random_state=1)
-    assert one.bags.instances.tobytes() == two.bags.instances.tobytes()
-    assert one.bags.offsets.tobytes() == two.bags.offsets.tobytes()
-    assert one.y.tobytes() == two.y.tobytes()
-    assert one.bags.instances.tobytes() != other.bags.instances.tobytes()
+    first, second, other = load_digit_bags(40), load_digit_bags(40), load_digit_bags(40, random_state=1)
+    assert first.bags.instances.tobytes() == second.bags.instances.tobytes()
+    assert first.bags.offsets.tobytes() == second.bags.offsets.tobytes()
+    assert first.y.tobytes() == second.y.tobytes()
+    assert first.bags.instances.tobytes() != other.bags.instances.tobytes()
 
 
 @pytest.mark.parametrize(

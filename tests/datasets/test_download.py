@@ -147,7 +147,7 @@ def test_a_wrong_checksum_leaves_nothing(server, cache):
     assert files(cache) == []
 
 
-def test_an_answer_that_is_no_file_is_told(server, cache):
+def test_a_server_error_is_reported(server, cache):
     server.status = 404
     with pytest.raises(ConnectionError, match=r"\(the server returned 404 Not Found\); try again, or put"):
         fetch_musk1()

@@ -48,8 +48,8 @@ def test_what_is_parsed_equals_the_prepared_arrays(dataset):
 
 def test_every_data_set_names_its_source_and_licence():
     for name in (name for name in bagwise.__all__ if name.startswith("fetch_")):
-        words = getattr(bagwise, name).__doc__.split()
-        assert {"Source:", "Licence:", "Cite"} <= set(words), name
+        tokens = getattr(bagwise, name).__doc__.split()
+        assert {"Source:", "Licence:", "Cite"} <= set(tokens), name
 
 
 def test_an_unknown_newsgroup_is_refused_with_the_known_ones():

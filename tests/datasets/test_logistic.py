@@ -105,12 +105,12 @@ def test_a_function_receives_counts_and_sizes():
 
 @pytest.mark.parametrize("make", [make_noisy_or_bags, make_count_bags])
 def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not(make):
-    one, two, other = (make(40, size=(2, 6), random_state=s) for s in (7, 7, 8))
+    first, second, other = (make(40, size=(2, 6), random_state=s) for s in (7, 7, 8))
     for key in ("y", "instance_y", "log_odds", "coef"):
-        assert one[key].tobytes() == two[key].tobytes()
-    assert one.bags.instances.tobytes() == two.bags.instances.tobytes()
-    assert one.bags.offsets.tobytes() == two.bags.offsets.tobytes()
-    assert one.bags.instances.tobytes() != other.bags.instances.tobytes()
+        assert first[key].tobytes() == second[key].tobytes()
+    assert first.bags.instances.tobytes() == second.bags.instances.tobytes()
+    assert first.bags.offsets.tobytes() == second.bags.offsets.tobytes()
+    assert first.bags.instances.tobytes() != other.bags.instances.tobytes()
 
 
 @pytest.mark.parametrize("make", [make_noisy_or_bags, make_count_bags])

@@ -81,12 +81,12 @@ def test_rates_of_0_and_1_give_bags_of_one_label_and_infinite_log_odds():
 
 
 def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not():
-    one, two, other = (make_mixture_bags(20, random_state=s) for s in (7, 7, 8))
+    first, second, other = (make_mixture_bags(20, random_state=s) for s in (7, 7, 8))
     for key in ("y", "instance_y", "log_odds"):
-        assert one[key].tobytes() == two[key].tobytes()
-    assert one.bags.instances.tobytes() == two.bags.instances.tobytes()
-    assert one.bags.offsets.tobytes() == two.bags.offsets.tobytes()
-    assert one.bags.instances.tobytes() != other.bags.instances.tobytes()
+        assert first[key].tobytes() == second[key].tobytes()
+    assert first.bags.instances.tobytes() == second.bags.instances.tobytes()
+    assert first.bags.offsets.tobytes() == second.bags.offsets.tobytes()
+    assert first.bags.instances.tobytes() != other.bags.instances.tobytes()
 
 
 def test_sizes_follow_a_number_a_range_and_a_list():

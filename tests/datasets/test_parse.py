@@ -114,14 +114,14 @@ def test_msrc_is_a_matlab_file_of_cells(publish):
     assert len(data.class_names) == 23 and data.class_names[:3].tolist() == ["building", "grass", "tree"]
 
 
-def test_the_dogs_of_corel_go_back_to_their_place(publish):
+def test_the_dogs_of_corel_are_sorted_by_image(publish):
     # In the file, the dogs (images 1000 to 1099) come first.
     images = [*range(1000, 1100), *range(1000), *range(1100, 2000)]
     lines = []
-    for number, image in enumerate(images, start=1):
+    for index, image in enumerate(images, start=1):
         # The first dog has two regions; two features contain the indices of image and region.
         for region in range(2 if image == 1000 else 1):
-            lines.append(f"{int(image // 100 == 10)},{number},{image},{region},0,0,0,0,0,0,0.5\n")
+            lines.append(f"{int(image // 100 == 10)},{index},{image},{region},0,0,0,0,0,0,0.5\n")
     publish("corel2000", "".join(lines).encode())
     data = fetch_corel2000()
     assert data.bags.ids.tolist() == [str(image) for image in range(2000)]

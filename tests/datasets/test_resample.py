@@ -104,7 +104,7 @@ def test_every_way_to_write_two_labels_gives_the_same_draw(labelled):
         ({"n_unlabeled": 290, "class_prior": 0.1}, r"need 261 negative bags but y has \d+;"),
     ],
 )
-def test_a_draw_that_cannot_be_made_is_refused_with_the_numbers(labelled, wrong, sentence):
+def test_an_impossible_draw_is_refused_with_the_counts(labelled, wrong, sentence):
     with pytest.raises(ValueError, match=sentence):
         draw(labelled, **wrong)
 
@@ -149,7 +149,7 @@ def test_copies_have_the_size_label_id_and_columns_of_their_source():
     )
 
 
-def test_the_noise_is_a_share_of_the_largest_absolute_value_per_bag_and_feature():
+def test_the_noise_is_proportional_to_the_largest_absolute_value():
     # The largest absolute values of the features are 4 and 30 in bag 0, and 100 and 0 in bag 1.
     originals = [np.array([[1.0, -30.0], [-4.0, 10.0]]), np.array([[100.0, 0.0]])]
     n_copies, noise = 5000, 0.02
@@ -204,10 +204,10 @@ def test_source_as_groups_keeps_copies_with_their_original(labelled):
 
 
 def test_the_same_seed_gives_the_same_copies_and_another_seed_does_not(labelled):
-    one, two, other = (augment_bags(labelled.bags, n_bags=400, random_state=s) for s in (7, 7, 8))
-    assert one.bags.instances.tobytes() == two.bags.instances.tobytes()
-    assert one.source.tobytes() == two.source.tobytes()
-    assert one.bags.instances.tobytes() != other.bags.instances.tobytes()
+    first, second, other = (augment_bags(labelled.bags, n_bags=400, random_state=s) for s in (7, 7, 8))
+    assert first.bags.instances.tobytes() == second.bags.instances.tobytes()
+    assert first.source.tobytes() == second.source.tobytes()
+    assert first.bags.instances.tobytes() != other.bags.instances.tobytes()
 
 
 @pytest.mark.parametrize(

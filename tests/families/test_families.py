@@ -20,8 +20,8 @@ from bagwise.families import (
 from bagwise.families.gaussian import GaussianParams
 from bagwise.families.prior import GaussianPrior
 
-NUMBERS = [Gaussian, GaussianDiag, GaussianSpherical]
-ALL = [*NUMBERS, Bernoulli, Categorical, Markov]
+GAUSSIANS = [Gaussian, GaussianDiag, GaussianSpherical]
+ALL = [*GAUSSIANS, Bernoulli, Categorical, Markov]
 
 
 def draw(family, n=40, seed=0):
@@ -54,8 +54,8 @@ def test_the_mstep_maximises_expected_density_plus_prior(cls):
     rng = np.random.default_rng(1)
     for _ in range(20):
         assert value(at_best + 0.02 * rng.normal(size=len(at_best))) > value(at_best)
-    found = minimize(value, at_best + 0.05 * rng.normal(size=len(at_best)), tol=1e-12)
-    assert found.fun >= value(at_best) - 1e-9 * abs(value(at_best))
+    result = minimize(value, at_best + 0.05 * rng.normal(size=len(at_best)), tol=1e-12)
+    assert result.fun >= value(at_best) - 1e-9 * abs(value(at_best))
 
 
 @pytest.mark.parametrize("cls", [GaussianDiag, GaussianSpherical, Gaussian], ids=lambda c: c.__name__)
@@ -167,7 +167,7 @@ def test_the_mode_has_the_divisors_of_mclust():
     rng = np.random.default_rng(3)
     X, w = rng.normal(size=(30, 4)), rng.random(30)
     V = np.cov(X.T, aweights=None)
-    one = np.ones(30)
+    unit_weight = np.ones(30)
     m, n, k = X.mean(0), w.sum(), 0.01
     xbar = w @ X / n
     W = (w[:, None] * (X - xbar)).T @ (X - xbar)
@@ -179,19 +179,19 @@ def test_the_mode_has_the_divisors_of_mclust():
     }
     for cls, covariance in expected.items():
         family = cls()
-        prior = start(family, X, one)
-        mean, found = family.mstep(family.statistics(X, w, None, prior), n, prior)
+        prior = start(family, X, unit_weight)
+        mean, fitted_covariance = family.mstep(family.statistics(X, w, None, prior), n, prior)
         np.testing.assert_allclose(mean, (n * xbar + k * m) / (n + k), rtol=1e-12)
-        np.testing.assert_allclose(found, covariance, rtol=1e-12)
+        np.testing.assert_allclose(fitted_covariance, covariance, rtol=1e-12)
     family = GaussianDiag()
-    prior = start(family, X, one, "per_feature")
-    found = family.mstep(family.statistics(X, w, None, prior), n, prior).variance
-    np.testing.assert_allclose(found, (np.diag(V) / 4 + np.diag(B)) / (n + 3 + 2 + 1), rtol=1e-12)
+    prior = start(family, X, unit_weight, "per_feature")
+    fitted_covariance = family.mstep(family.statistics(X, w, None, prior), n, prior).variance
+    np.testing.assert_allclose(fitted_covariance, (np.diag(V) / 4 + np.diag(B)) / (n + 3 + 2 + 1), rtol=1e-12)
 
 
 def test_a_large_mean_costs_no_digits():
     X, weight = draw(Gaussian())
-    for cls in NUMBERS:
+    for cls in GAUSSIANS:
         family = cls()
         near, far = (
             family.mstep(family.statistics(Y, weight, None, p), weight.sum(), p)
@@ -214,18 +214,18 @@ def test_gaussian_densities_integrate_a_missing_value_out():
             return np.exp(Gaussian().log_density(np.array([[x, hidden]]), params)[0])
 
         expected, _ = integrate.quad(density, -np.inf, np.inf, epsabs=1e-13)
-        found = np.exp(Gaussian().log_density(np.array([[x, np.nan]]), params)[0])
-        assert found == pytest.approx(expected, rel=1e-9)
+        actual = np.exp(Gaussian().log_density(np.array([[x, np.nan]]), params)[0])
+        assert actual == pytest.approx(expected, rel=1e-9)
         # The expected statistics are the moments of the same integral.
         family, origin = Gaussian(), start(Gaussian(), rng.normal(size=(9, 2)), np.ones(9))
         sums = family.statistics(np.array([[x, np.nan]]), np.ones(1), params, origin)
-        for power, found in ((1, sums[0, 1]), (2, sums[2, 1])):
+        for power, actual in ((1, sums[0, 1]), (2, sums[2, 1])):
 
             def moment(hidden, power=power, density=density, middle=origin.mean[1]):
                 return (hidden - middle) ** power * density(hidden)
 
             total, _ = integrate.quad(moment, -np.inf, np.inf, epsabs=1e-13)
-            assert found == pytest.approx(total / expected, rel=1e-8)
+            assert actual == pytest.approx(total / expected, rel=1e-8)
 
 
 def test_a_diagonal_gaussian_agrees_with_the_full_one_on_missing_values():
@@ -296,18 +296,18 @@ def test_a_discrete_family_needs_a_pseudo_count(prior):
 
 
 def test_priors_that_do_not_fit_are_refused():
-    X, one = np.zeros((3, 2)), np.ones(3)
+    X, weight = np.zeros((3, 2)), np.ones(3)
     with pytest.raises(ValueError, match="'per_feature' requires family='gaussian_diag'"):
-        start(Gaussian(), X, one, "per_feature")
+        start(Gaussian(), X, weight, "per_feature")
     with pytest.raises(ValueError, match="must be 'default', 'per_feature' or a FraleyRaftery"):
-        start(GaussianDiag(), X, one, 3.0)
+        start(GaussianDiag(), X, weight, 3.0)
     with pytest.raises(ValueError, match="kappa of FraleyRaftery must be >= 0"):
-        start(Gaussian(), X, one, FraleyRaftery(kappa=-1.0))
+        start(Gaussian(), X, weight, FraleyRaftery(kappa=-1.0))
     with pytest.raises(ValueError, match=r"family must be one of .*'gaussian'"):
         make_family("gauss")
 
 
-@pytest.mark.parametrize("cls", NUMBERS, ids=lambda c: c.__name__)
+@pytest.mark.parametrize("cls", GAUSSIANS, ids=lambda c: c.__name__)
 def test_constant_and_redundant_features_leave_no_singular_covariance(cls):
     rng = np.random.default_rng(0)
     x = rng.normal(size=30)
@@ -321,7 +321,7 @@ def test_constant_and_redundant_features_leave_no_singular_covariance(cls):
 
 
 @pytest.mark.parametrize("n", [0, 1, 255, 256, 257, 600])
-def test_full_gaussians_are_the_same_whatever_the_number_of_rows_that_go_through_at_once(n):
+def test_full_gaussians_do_not_depend_on_the_number_of_rows(n):
     rng = np.random.default_rng(n)
     X, weight = 1e3 + rng.normal(size=(n, 3)), rng.random(n)
     factors = rng.normal(size=(2, 3, 3))

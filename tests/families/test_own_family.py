@@ -59,7 +59,7 @@ def test_each_of_the_four_methods_is_asked_for_by_name(method, n_arguments):
         getattr(Family(), method)(*[None] * n_arguments)
 
 
-def test_parameters_are_a_vector_of_their_numbers_unless_a_family_says_otherwise():
+def test_parameters_are_packed_into_a_vector_by_default():
     X = np.random.default_rng(0).normal(size=(9, 3))
     prior = GaussianDiag().start(GaussianDiag().start_statistics(X, np.ones(9)), 2, "default")
     named = GaussianDiag().mstep(GaussianDiag().statistics(X, np.ones(9), None, prior), 9.0, prior)

@@ -38,15 +38,15 @@ def test_what_a_family_gives_does_not_depend_on_how_instances_lie(name, missing,
     first, second = family.mstep_all(sums, [weight[:20].sum(), weight[:50].sum()], prior)
     for form in (X, exact, PickedRows(around, np.sort(others))):
         for params in (first, second):
-            found = of_instances(family, "log_density", form, params)
-            np.testing.assert_allclose(found, family.log_density(exact, params), rtol=1e-12, atol=1e-12)
+            actual = of_instances(family, "log_density", form, params)
+            np.testing.assert_allclose(actual, family.log_density(exact, params), rtol=1e-12, atol=1e-12)
             sums = statistics_of(family, form, weight, params, prior)
             expected = family.statistics(exact, weight, params, prior)
             np.testing.assert_allclose(sums, expected, rtol=1e-11, atol=1e-11)
         if not missing:
-            found = of_instances(family, "log_odds", form, first, second)
+            actual = of_instances(family, "log_odds", form, first, second)
             joint = np.stack([family.log_density(exact, params) for params in (second, first)])
-            np.testing.assert_allclose(found, log_odds_of(joint), rtol=1e-10, atol=1e-11)
+            np.testing.assert_allclose(actual, log_odds_of(joint), rtol=1e-10, atol=1e-11)
         again = family.start(start_statistics_of(family, form, weight), 2, "default")
         if isinstance(prior, str):  # the family does not estimate a prior
             assert again == prior
@@ -122,6 +122,6 @@ def test_sequences_go_through_in_parts_and_picked_from_others(part_values, monke
         assert form.size == len(chosen.symbols)
         sums = statistics_of(family, form, weight, params, prior)
         np.testing.assert_allclose(sums, family.statistics(chosen, weight, params, prior), rtol=1e-12)
-        found = of_instances(family, "log_density", form, params)
-        np.testing.assert_allclose(found, family.log_density(chosen, params), rtol=1e-12)
+        actual = of_instances(family, "log_density", form, params)
+        np.testing.assert_allclose(actual, family.log_density(chosen, params), rtol=1e-12)
         assert not statistics_of(family, form[:0], weight[:0], params, prior).any()

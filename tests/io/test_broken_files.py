@@ -59,7 +59,7 @@ def test_what_a_format_cannot_keep_is_refused_before_anything_is_written(tmp_pat
 
 
 @pytest.mark.parametrize("format_name", ["csv", "parquet-long"])
-def test_a_long_table_has_no_place_for_an_empty_bag(tmp_path, format_name):
+def test_a_long_table_cannot_store_an_empty_bag(tmp_path, format_name):
     with pytest.raises(ValueError, match="bag 1 is empty; a table with one row per instance"):
         save_bags(tmp_path / "a", Bags(np.zeros((2, 1)), [0, 2, 2]), format=format_name)
     assert list(tmp_path.iterdir()) == []
@@ -124,7 +124,7 @@ def test_a_bags_file_that_is_cut_off_is_refused_by_name(tmp_path, format_name):
         load_bags(folder)
 
 
-def test_what_is_not_there_is_said(tmp_path):
+def test_missing_files_and_folders_are_reported(tmp_path):
     with pytest.raises(FileNotFoundError, match="there is no file or folder"):
         load_bags(tmp_path / "nothing.csv")
     for reader in (load_csv, load_parquet):
@@ -139,13 +139,13 @@ def test_what_is_not_there_is_said(tmp_path):
         load_bags(tmp_path)
 
 
-def test_the_door_says_which_formats_there_are(tmp_path):
+def test_an_unknown_format_lists_the_formats(tmp_path):
     (tmp_path / "a.docx").write_text("a")
     names = ", ".join(files.FORMATS)
     suffixes = ", ".join(about.suffix for about in files.FORMATS.values() if about.suffix)
     suffixes += ", .tsv, .tab, .txt"
-    told = f"does not end in {suffixes}; specify the format: one of {names}."
-    with pytest.raises(ValueError, match=re.escape(told)):
+    message = f"does not end in {suffixes}; specify the format: one of {names}."
+    with pytest.raises(ValueError, match=re.escape(message)):
         load_bags(tmp_path / "a.docx")
     with pytest.raises(ValueError, match=re.escape(f"format is 'xls'; expected one of {names}.")):
         load_bags(tmp_path / "a.docx", format="xls")
@@ -302,7 +302,7 @@ def test_npy_folders_need_no_table(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["h5", "npy"])
-def test_slides_without_labels_and_labels_without_slides_are_skipped_aloud(tmp_path, kind):
+def test_slides_or_labels_without_a_match_are_skipped_with_a_warning(tmp_path, kind):
     data = make_noisy_or_bags(5, random_state=0)
     bags = data.bags._replace(ids=np.array(["s1", "s2", "s3", "s4", "s5"]))
     folder = save_bags(tmp_path / "slides", bags, data.y, format=kind)
@@ -310,10 +310,10 @@ def test_slides_without_labels_and_labels_without_slides_are_skipped_aloud(tmp_p
     table.write_text("slide_id,label,patient\ns4,1,p\ns9,0,q\ns1,0,r\ns2,,p\ns8,1,q\n")
     message = rf"t\.csv': 3 \.{kind} files have no label and 2 lines have no \.{kind} file; skipped\."
     with pytest.warns(UserWarning, match=message):
-        some, y = load_bags(folder, labels=table, missing="skip")
-    assert some.ids.tolist() == ["s4", "s1"] and y.tolist() == [1, 0] and y.dtype.kind == "i"
-    assert some.bag_columns["patient"].tolist() == ["p", "r"]
-    np.testing.assert_array_equal(some["s4"], bags["s4"])
+        loaded, y = load_bags(folder, labels=table, missing="skip")
+    assert loaded.ids.tolist() == ["s4", "s1"] and y.tolist() == [1, 0] and y.dtype.kind == "i"
+    assert loaded.bag_columns["patient"].tolist() == ["p", "r"]
+    np.testing.assert_array_equal(loaded["s4"], bags["s4"])
     with pytest.warns(UserWarning, match="skipped"):
         scan = scan_bags(folder, labels=table, missing="skip")
     assert scan.ids.tolist() == ["s4", "s1"] and scan.y.tolist() == [1, 0]

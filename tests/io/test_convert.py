@@ -55,8 +55,8 @@ def test_mistakes_are_one_sentence_and_leave_nothing(source, tmp_path, capsys):
         ([source, tmp_path / "b.csv", "--to", "xls"], "format is 'xls'"),
     ):
         assert main(["convert", *map(str, arguments)]) == 2
-        told = capsys.readouterr().err
-        assert told.startswith("bagwise: ") and sentence in told and told.count("\n") == 1
+        message = capsys.readouterr().err
+        assert message.startswith("bagwise: ") and sentence in message and message.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["a.npz"]
 
 
@@ -148,8 +148,8 @@ def test_the_source_is_never_overwritten(tmp_path, capsys):
     before = table.read_bytes()
     for source, target in ((table, table), (table, link), (folder, folder), (folder, folder / "labels.csv")):
         assert main(["convert", str(source), str(target), "--to", "csv"]) == 2
-        told = capsys.readouterr().err
-        assert "SRC, which would be overwritten; choose another path." in told
+        message = capsys.readouterr().err
+        assert "SRC, which would be overwritten; choose another path." in message
     assert table.read_bytes() == before
 
 

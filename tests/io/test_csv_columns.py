@@ -15,24 +15,24 @@ def write(path, text):
 
 
 @pytest.mark.parametrize("cell", MISSING)
-@pytest.mark.parametrize("number", ["1.5", "1"])
-def test_a_cell_without_a_number_is_missing_and_the_column_stays_a_feature(tmp_path, cell, number):
-    text = f"bag_id,x,z,y\na,{number},1,1\na,{cell},2,1\nb,3,3,0\nb,2,4,0\n"
+@pytest.mark.parametrize("value", ["1.5", "1"])
+def test_a_missing_cell_leaves_the_column_a_feature(tmp_path, cell, value):
+    text = f"bag_id,x,z,y\na,{value},1,1\na,{cell},2,1\nb,3,3,0\nb,2,4,0\n"
     bags, y = load_csv(write(tmp_path / "a.csv", text))
     assert bags.feature_names.tolist() == ["x", "z"] and not bags.instance_columns
-    expected = [[float(number), 1], [np.nan, 2], [3, 3], [2, 4]]
+    expected = [[float(value), 1], [np.nan, 2], [3, 3], [2, 4]]
     np.testing.assert_array_equal(bags.instances, expected)
     assert y.tolist() == [1, 0] and y.dtype.kind == "i"
 
 
-def test_missing_values_far_down_are_found_too(tmp_path):
+def test_missing_values_in_late_rows_are_read(tmp_path):
     rows = [f"{i // 3},{i}" for i in range(30_000)]
     rows[25_000] = f"{25_000 // 3},NA"
     bags, _ = load_csv(write(tmp_path / "a.csv", "bag,x\n" + "\n".join(rows) + "\n"))
     assert np.flatnonzero(np.isnan(bags.instances)).tolist() == [25_000]
 
 
-def test_missing_values_inside_a_bag_do_not_make_a_feature_of_what_describes_it(tmp_path):
+def test_a_bag_column_with_missing_values_is_not_a_feature(tmp_path):
     text = "bag,x,age,y\na,1,,1\na,2,,1\nb,1,40,0\nb,2,40,0\n"
     bags, _ = load_csv(write(tmp_path / "a.csv", text))
     assert bags.feature_names.tolist() == ["x"]
@@ -67,8 +67,8 @@ def test_a_column_mostly_of_numbers_becomes_text_with_a_word_only(tmp_path):
     ],
 )
 def test_ids_stay_text(tmp_path, ids):
-    one, two = ids
-    path = write(tmp_path / "a.csv", f"bag_id,x,y\n{one},1,1\n{two},5,1\n{one},2,1\n{two},4,1\n")
+    first, second = ids
+    path = write(tmp_path / "a.csv", f"bag_id,x,y\n{first},1,1\n{second},5,1\n{first},2,1\n{second},4,1\n")
     for options in ({}, {"bag": "bag_id"}, {"label": "y"}):
         assert load_csv(path, **options)[0].ids.tolist() == ids
     bags, y = load_csv(path)

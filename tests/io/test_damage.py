@@ -22,17 +22,17 @@ GOOD = Bags(
 
 def damaged(whole: bytes, rng) -> bytes:
     """Flip bits, or overwrite, remove or truncate bytes, as a failing disk does."""
-    data, place = bytearray(whole), int(rng.integers(len(whole)))
-    how = rng.integers(4)
-    if how == 0:
+    data, start = bytearray(whole), int(rng.integers(len(whole)))
+    method = rng.integers(4)
+    if method == 0:
         for i in rng.integers(len(data), size=rng.integers(1, 4)):
             data[i] ^= 1 << int(rng.integers(8))
-    elif how == 1:
-        data[place : place + 8] = rng.bytes(8)
-    elif how == 2:
-        del data[place : place + int(rng.integers(1, 40))]
+    elif method == 1:
+        data[start : start + 8] = rng.bytes(8)
+    elif method == 2:
+        del data[start : start + int(rng.integers(1, 40))]
     else:
-        del data[place:]
+        del data[start:]
     return bytes(data)
 
 

@@ -16,8 +16,10 @@ COLUMNS = ["labels.csv", "labels.csv-metadata.json", "x.h5", "x.npy", "features"
 def test_a_column_may_have_the_name_of_a_file(tmp_path, kind, column):
     bags = Bags(np.zeros((3, 1)), [0, 2, 3], instance_columns={column: [1, 2, 3]})
     save_bags(tmp_path / "bags", bags, [0, 1], format=kind)
-    found, y = load_bags(tmp_path / "bags")
-    assert {name: values.tolist() for name, values in found.instance_columns.items()} == {column: [1, 2, 3]}
+    bags_read, y = load_bags(tmp_path / "bags")
+    assert {name: values.tolist() for name, values in bags_read.instance_columns.items()} == {
+        column: [1, 2, 3]
+    }
     assert y.tolist() == [0, 1]
 
 

@@ -18,7 +18,7 @@ from bagwise import (
 TRAIN = "mol,active,batch,plate,a,b\n" + "".join(
     f"m{i},{i % 2},x{i % 3},{i % 4},{i * 0.37 % 1 + j},{(i * 7 + j) % 5}\n" for i in range(12) for j in (0, 1)
 )
-ONE = "b,plate,mol,a\n3,2,new,0.5\n1,2,new,0.25\n"
+NEW_BAG = "b,plate,mol,a\n3,2,new,0.5\n1,2,new,0.25\n"
 
 
 @pytest.fixture
@@ -39,23 +39,26 @@ def test_one_new_bag_has_the_features_of_the_model_in_their_order(train, model, 
     bags, y = train
     assert bags.feature_names.tolist() == ["a", "b"]
     model.fit(bags, y)
-    (tmp_path / "one.csv").write_text(ONE)
+    (tmp_path / "one.csv").write_text(NEW_BAG)
     plain, _ = load_bags(tmp_path / "one.csv", bag="mol")
     assert plain.feature_names.tolist() == ["b", "plate", "a"]  # one bag cannot show column roles
-    one, _ = load_bags(tmp_path / "one.csv", bag="mol", like=model)
-    assert one.feature_names.tolist() == ["a", "b"] and one.instances.tolist() == [[0.5, 3], [0.25, 1]]
-    assert one.instance_columns["plate"].tolist() == [2, 2]
+    new_bag, _ = load_bags(tmp_path / "one.csv", bag="mol", like=model)
+    assert new_bag.feature_names.tolist() == ["a", "b"] and new_bag.instances.tolist() == [
+        [0.5, 3],
+        [0.25, 1],
+    ]
+    assert new_bag.instance_columns["plate"].tolist() == [2, 2]
     named = Bags.from_list([np.array([[0.5, 3], [0.25, 1]])])._replace(feature_names=np.array(["a", "b"]))
-    assert np.array_equal(model.predict_proba(one), model.predict_proba(named))
+    assert np.array_equal(model.predict_proba(new_bag), model.predict_proba(named))
 
 
-def test_bags_that_were_read_otherwise_are_told_the_way(train, tmp_path):
+def test_bags_read_without_the_model_are_refused_with_advice(train, tmp_path):
     model = MILogisticRegression(n_init=1).fit(*train)
-    (tmp_path / "one.csv").write_text(ONE)
+    (tmp_path / "one.csv").write_text(NEW_BAG)
     for options in ({}, {"features": ["b", "a"]}):
-        one, _ = load_bags(tmp_path / "one.csv", bag="mol", **options)
+        new_bag, _ = load_bags(tmp_path / "one.csv", bag="mol", **options)
         with pytest.raises(ValueError, match=r"load_bags\(\.\.\., like=model\)"):
-            model.predict(one)
+            model.predict(new_bag)
 
 
 @pytest.mark.parametrize(
@@ -69,9 +72,9 @@ def test_features_are_found_by_name_in_every_kind_of_file(tmp_path, name, option
         bag_columns={"weight": np.array([1.0, 2.0])}, instance_columns={"t": np.arange(6)},
     )  # fmt: skip
     path = save_bags(tmp_path / name, bags, [0, 1], **options)
-    some, y = load_bags(path, features=["c", "a"])
-    assert np.array_equal(some.instances, bags.instances[:, [2, 0]]) and y.tolist() == [0, 1]
-    assert np.array_equal(some.instance_columns["b"], bags.instances[:, 1]) and some.ids.tolist() == [
+    selected, y = load_bags(path, features=["c", "a"])
+    assert np.array_equal(selected.instances, bags.instances[:, [2, 0]]) and y.tolist() == [0, 1]
+    assert np.array_equal(selected.instance_columns["b"], bags.instances[:, 1]) and selected.ids.tolist() == [
         "u",
         "v",
     ]
@@ -130,11 +133,11 @@ def test_the_positive_label_makes_labels_true_and_false(tmp_path):
     assert np.array_equal(y, data.y == 0)
 
 
-def test_mistakes_in_what_is_wanted_are_one_sentence(train, tmp_path):
-    (tmp_path / "one.csv").write_text(ONE)
+def test_wrong_features_or_models_are_refused(train, tmp_path):
+    (tmp_path / "one.csv").write_text(NEW_BAG)
     bags, y = train
     unnamed = MILogisticRegression(n_init=1).fit(bags._replace(feature_names=None), y)
-    for options, error, told in (
+    for options, error, message in (
         ({"features": ["a"], "like": bags}, ValueError, "pass only one of them"),
         ({"features": "a"}, ValueError, "expected a list of names"),
         ({"features": []}, ValueError, "features is empty"),
@@ -144,7 +147,7 @@ def test_mistakes_in_what_is_wanted_are_one_sentence(train, tmp_path):
         ({"like": 3}, TypeError, "expected a fitted model or bags"),
         ({"like": unnamed}, ValueError, "has 3 features, but MILogisticRegression has 2 features without"),
     ):
-        with pytest.raises(error, match=told):
+        with pytest.raises(error, match=message):
             load_bags(tmp_path / "one.csv", bag="mol", **options)
     nameless = save_bags(tmp_path / "a.npz", Bags(np.ones((2, 2)), [0, 2]))
     with pytest.raises(ValueError, match="features without names, so 'a' cannot be selected"):

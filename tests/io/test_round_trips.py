@@ -32,8 +32,8 @@ WRITTEN = [name for name, about in files.FORMATS.items() if about.can_write]
 LONG = ("csv", "parquet-long")
 SCANNED = ("parquet", "parquet-long", "h5", "npy")
 
-NUMBERS = st.sampled_from(["?", "|i1", "<i2", "<i8", "|u1", "<u8", "<f2", "<f4", "<f8", ">f8", ">i4"])
-TIMES = st.sampled_from(["<M8[D]", "<M8[ms]", "<M8[ns]", "<m8[s]"])
+NUMERIC_DTYPES = st.sampled_from(["?", "|i1", "<i2", "<i8", "|u1", "<u8", "<f2", "<f4", "<f8", ">f8", ">i4"])
+TIME_DTYPES = st.sampled_from(["<M8[D]", "<M8[ms]", "<M8[ns]", "<m8[s]"])
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
 
 KEPT_POOLS: list = []
@@ -54,9 +54,9 @@ def arrays(draw, n, dtypes):
         return np.array(values, dtype=np.str_).reshape(shape)
     dtype = np.dtype(draw(dtypes))
     if dtype.kind in "Mm":  # days that every unit can represent, and NaT
-        numbers = draw(hnp.arrays(np.int64, shape, elements=st.integers(-90_000, 90_000)))
-        numbers[draw(hnp.arrays(bool, shape))] = np.iinfo(np.int64).min
-        return numbers.astype("m8[D]" if dtype.kind == "m" else "M8[D]").astype(dtype)
+        days = draw(hnp.arrays(np.int64, shape, elements=st.integers(-90_000, 90_000)))
+        days[draw(hnp.arrays(bool, shape))] = np.iinfo(np.int64).min
+        return days.astype("m8[D]" if dtype.kind == "m" else "M8[D]").astype(dtype)
     return draw(hnp.arrays(dtype, shape))
 
 
@@ -69,7 +69,7 @@ def bags_and_labels(draw, *, empty_bags):
 
     def columns(n):
         chosen = draw(st.lists(names, unique=True, max_size=2))
-        return {name: arrays(draw, n, NUMBERS | TIMES) for name in chosen}
+        return {name: arrays(draw, n, NUMERIC_DTYPES | TIME_DTYPES) for name in chosen}
 
     ids = draw(
         st.none()
@@ -77,14 +77,14 @@ def bags_and_labels(draw, *, empty_bags):
         | st.lists(st.integers(-5, 2**40), min_size=n_bags, max_size=n_bags, unique=True)
     )
     bags = Bags(
-        draw(hnp.arrays(draw(NUMBERS), (n_instances, width))),
+        draw(hnp.arrays(draw(NUMERIC_DTYPES), (n_instances, width))),
         np.cumsum([0, *sizes]),
         ids=ids,
         feature_names=draw(st.none() | st.lists(names, min_size=width, max_size=width, unique=True)),
         instance_columns=columns(n_instances),
         bag_columns=columns(n_bags),
     )
-    return bags, arrays(draw, n_bags, NUMBERS) if draw(st.booleans()) else None
+    return bags, arrays(draw, n_bags, NUMERIC_DTYPES) if draw(st.booleans()) else None
 
 
 @pytest.mark.parametrize(("save", "load", "name"), [(save_h5, load_h5, "h5"), (save_npy, load_npy, "npy")])
@@ -96,11 +96,11 @@ def test_folders_hold_a_file_for_every_bag_as_others_write_them(save, load, name
     assert folder == tmp_path / "bags"
     if name == "h5":
         with h5py.File(folder / "b.h5") as file:
-            features, places = file["features"][:], file["place"][:]
+            features, values = file["features"][:], file["place"][:]
     else:
-        features, places = np.load(folder / "features" / "b.npy"), np.load(folder / "place" / "b.npy")
+        features, values = np.load(folder / "features" / "b.npy"), np.load(folder / "place" / "b.npy")
     np.testing.assert_array_equal(features, bags[1])
-    np.testing.assert_array_equal(places, [1, 2])
+    np.testing.assert_array_equal(values, [1, 2])
     assert (folder / "labels.csv").read_text().splitlines() == ["bag_id,y", "a,1", "b,0"]
     assert_same(bags, np.array([1, 0]), *load(folder), format_name=name)
 

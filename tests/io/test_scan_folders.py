@@ -21,7 +21,7 @@ def cache(tmp_path, monkeypatch):
     return tmp_path / "cache"
 
 
-def some_bags(dtype=np.float32):
+def make_bags(dtype=np.float32):
     rng = np.random.default_rng(0)
     sizes = [3, 1, 0, 8, 2, 5]
     return Bags(
@@ -58,8 +58,8 @@ def save_open_npz(path, bags, y=None):
 @pytest.fixture(params=["h5", "npy", "npz"])
 def path(request, tmp_path):
     if request.param == "npz":
-        return save_open_npz(tmp_path / "a.npz", some_bags(), np.arange(6))
-    return SAVE[request.param](tmp_path / "slides", some_bags(), np.arange(6))
+        return save_open_npz(tmp_path / "a.npz", make_bags(), np.arange(6))
+    return SAVE[request.param](tmp_path / "slides", make_bags(), np.arange(6))
 
 
 @pytest.mark.parametrize("held", [True, False])
@@ -68,7 +68,7 @@ def test_a_scan_knows_and_loads_what_loading_gives(path, large_from, held):
         large_from(0)
     scan, (bags, y) = scan_bags(path), load_bags(path)
     assert_same(scan.load(), bags)
-    assert_same(scan.load(), some_bags())
+    assert_same(scan.load(), make_bags())
     np.testing.assert_array_equal(scan.y, y)
     for key in ([5, 0, 0, 3], slice(1, 4), [2], []):
         assert_same(scan[key].load(), bags[key])
@@ -80,7 +80,7 @@ def test_blocks_are_those_of_memory(path, monkeypatch, large_from):
     for module in ("bagwise.data.blocks.layout", "bagwise.io.scan.folder"):
         monkeypatch.setattr(f"{module}.block_rows", lambda _: 4)
     monkeypatch.setattr(npz_module, "block_rows", lambda _: 3)
-    scan, bags = scan_bags(path), some_bags()
+    scan, bags = scan_bags(path), make_bags()
     blocks = scan.blocks()
     assert isinstance(blocks, FileBlocks) and blocks.n_blocks == 4
     for block in blocks.each(lambda b: b):
@@ -93,7 +93,7 @@ def test_blocks_are_those_of_memory(path, monkeypatch, large_from):
 
 @pytest.mark.parametrize("name", ["h5", "npy"])
 def test_a_folder_is_opened_once_and_remembered(name, tmp_path, cache, monkeypatch, large_from):
-    path = SAVE[name](tmp_path / "slides", some_bags(), np.arange(6))
+    path = SAVE[name](tmp_path / "slides", make_bags(), np.arange(6))
     large_from(0)
     looked = []
     usual = folder_module.look_at_shapes
@@ -110,17 +110,17 @@ def test_a_folder_is_opened_once_and_remembered(name, tmp_path, cache, monkeypat
     changed.unlink()
     with pytest.raises(ValueError, match="no longer exists; scan the files again"):
         second[1]
-    np.testing.assert_array_equal(second[0], some_bags()[0])  # the file of this bag is unchanged
+    np.testing.assert_array_equal(second[0], make_bags()[0])  # the file of this bag is unchanged
 
 
 def test_a_cache_that_cannot_be_written_does_no_harm(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("BAGWISE_CACHE", str(tmp_path / "file"))
-    assert len(scan_bags(save_npy(tmp_path / "slides", some_bags()))) == 6
+    assert len(scan_bags(save_npy(tmp_path / "slides", make_bags()))) == 6
 
 
-def test_a_broken_index_is_made_anew(tmp_path, cache):
-    path = save_npy(tmp_path / "slides", some_bags())
+def test_a_broken_index_is_rebuilt(tmp_path, cache):
+    path = save_npy(tmp_path / "slides", make_bags())
     scan_bags(path)
     index = next((cache / "scans").iterdir())
     whole = index.read_bytes()
@@ -152,9 +152,9 @@ def refused(path, match, **options):
 
 
 def test_a_compressed_npz_file_is_refused_with_the_remedy(tmp_path):
-    path = save_npz(tmp_path / "a.npz", some_bags())
+    path = save_npz(tmp_path / "a.npz", make_bags())
     refused(path, r"a\.npz' is compressed .*; load it with load_npz, or convert it with bagwise convert")
-    assert_same(load_npz(path)[0], some_bags())
+    assert_same(load_npz(path)[0], make_bags())
 
 
 def test_other_npz_files_are_refused(tmp_path):
@@ -175,7 +175,7 @@ def test_other_npz_files_are_refused(tmp_path):
 
 
 def test_folders_with_a_broken_file_or_label_are_refused(tmp_path):
-    path = save_npy(tmp_path / "slides", some_bags(), np.arange(6))
+    path = save_npy(tmp_path / "slides", make_bags(), np.arange(6))
     np.save(path / "features" / "b.npy", np.ones((3, 2)))
     refused(path, r"b\.npy' has 2 features but '.*s%2F1\.npy' has 3")
     (path / "features" / "b.npy").unlink()

@@ -121,7 +121,7 @@ def test_sizes_of_bags_are_in_the_footer_of_our_files(tmp_path, monkeypatch):
     assert_same(scan_bags(path).load(), full_bags()[:5])
 
 
-def test_numbered_bags_keep_their_numbers(tmp_path):
+def test_bags_without_ids_keep_their_indices(tmp_path):
     data = make_noisy_or_bags(9, random_state=0)
     for layout in ("bags", "long"):
         scan = scan_bags(save_parquet(tmp_path / "a.parquet", data.bags, data.y, layout=layout))
@@ -133,8 +133,8 @@ def test_parts_are_all_bags_in_their_order(tmp_path):
     bags = full_bags()
     scan = scan_bags(save_parquet(tmp_path / "a.parquet", bags, np.arange(12), layout="long"))
     order = np.arange(12)[::-1]
-    for some, expected, y in ((scan, bags, np.arange(12)), (scan[order], bags[order], order)):
-        parts = list(some.parts(6))
+    for selected, expected, y in ((scan, bags, np.arange(12)), (scan[order], bags[order], order)):
+        parts = list(selected.parts(6))
         assert len(parts) > 3 and all(part.n_instances <= 6 for part, _ in parts)
         assert_same(Bags.concat([part for part, _ in parts]), expected)
         assert np.concatenate([labels for _, labels in parts]).tolist() == y.tolist()
@@ -225,10 +225,10 @@ def test_files_of_a_folder_or_pattern_are_read_in_the_order_of_their_names(
 ):
     large_from(0)
     bags = full_bags()
-    for name, some in (("b", slice(5, 12)), ("a", slice(0, 5))):
-        save_parquet(tmp_path / f"part-{name}.parquet", bags[some], np.arange(12)[some], layout=layout)
-    for place in (tmp_path, str(tmp_path / "part-*.parquet")):
-        scan = scan_bags(place)
+    for name, rows in (("b", slice(5, 12)), ("a", slice(0, 5))):
+        save_parquet(tmp_path / f"part-{name}.parquet", bags[rows], np.arange(12)[rows], layout=layout)
+    for path in (tmp_path, str(tmp_path / "part-*.parquet")):
+        scan = scan_bags(path)
         assert_same(scan.load(), bags)
         assert scan.y.tolist() == list(range(12))
         assert_same(scan[[11, 0, 6]].load(), bags[[11, 0, 6]])
@@ -241,8 +241,8 @@ def test_a_bag_may_go_on_in_the_next_row_groups_and_files(tmp_path, large_from, 
     large_from(0)
     ids = np.repeat([4, 2, 9, 1], [2, 7, 1, 3])
     table = long_table(ids, ids % 2)
-    for number, (begin, stop) in enumerate([(0, 4), (4, 6), (6, 6), (6, 13)]):
-        pq.write_table(table.slice(begin, stop - begin), tmp_path / f"{number}.parquet", row_group_size=rows)
+    for i, (begin, stop) in enumerate([(0, 4), (4, 6), (6, 6), (6, 13)]):
+        pq.write_table(table.slice(begin, stop - begin), tmp_path / f"{i}.parquet", row_group_size=rows)
     scan = scan_bags(tmp_path)
     pq.write_table(table, tmp_path / "all.pq")
     bags, y = load_parquet(tmp_path / "all.pq")

@@ -119,8 +119,11 @@ def test_truth_values_and_dates_of_a_workbook_are_kept(make_book):
 
 def test_mistakes_in_workbooks_are_one_sentence(make_book, tmp_path):
     path = make_book(data=[["bag", "y", "x"], [1, 0, 1.0], [1, None, 2.0]])
-    for options, told in (({"sheet": "no"}, "has no sheet 'no'; it has 'data'"), ({}, "row 3: the label is")):
-        with pytest.raises(ValueError, match=rf"book\.xlsx'.*{told}"):
+    for options, message in (
+        ({"sheet": "no"}, "has no sheet 'no'; it has 'data'"),
+        ({}, "row 3: the label is"),
+    ):
+        with pytest.raises(ValueError, match=rf"book\.xlsx'.*{message}"):
             load_bags(path, **options)
     whole = path.read_bytes()
     for content in (b"", b"text", whole[: len(whole) // 2], whole[:-40]):

@@ -23,8 +23,8 @@ def labels_for(estimator):
     return DATA.bags.instances[DATA.bags.offsets[:-1], 0] if is_regressor(estimator) else DATA.y
 
 
-def round_trip(model, folder, **how):
-    return load(save(model, folder / "model.bagwise"), **how)
+def round_trip(model, folder, **options):
+    return load(save(model, folder / "model.bagwise"), **options)
 
 
 def assert_same(first, second):
@@ -37,8 +37,8 @@ def assert_same(first, second):
         np.testing.assert_array_equal(first, second)
     elif isinstance(first, (list, tuple, np.ndarray)):
         assert len(first) == len(second)
-        for one, other in zip(first, second, strict=True):
-            assert_same(one, other)
+        for item, other in zip(first, second, strict=True):
+            assert_same(item, other)
     elif isinstance(first, dict):
         assert list(first) == list(second)
         for key in first:

@@ -144,14 +144,14 @@ def models(bags):
 
 def predictions(model, bags):
     """Return the predictions of all methods of a model."""
-    found = {}
+    result = {}
     for method in METHODS:
         if hasattr(model, method):
             values = getattr(model, method)(bags)
-            found[method] = np.asarray(getattr(values, "instances", values))
+            result[method] = np.asarray(getattr(values, "instances", values))
     if hasattr(model, "class_prior_"):
-        found["class_prior_"] = np.asarray(model.class_prior_)
-    return found
+        result["class_prior_"] = np.asarray(model.class_prior_)
+    return result
 
 
 def write(folder):

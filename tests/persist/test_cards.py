@@ -147,7 +147,7 @@ def with_card(path, change):
 def test_show_refuses_a_forged_card_in_one_sentence(fitted, change, tmp_path, capsys):
     path = with_card(save(fitted, tmp_path / "model.bagwise"), change)
     assert main(["show", str(path)]) == 2
-    assert "has a card that is not one of bagwise.save." in capsys.readouterr().err
+    assert "has metadata that bagwise.save did not write." in capsys.readouterr().err
 
 
 def test_forged_versions_do_not_hide_why_a_file_is_refused(fitted, tmp_path):

@@ -103,9 +103,7 @@ class TestForged:
         ],
         ids=repr,
     )
-    def test_parameters_of_fewer_features_are_refused_before_compiled_code_reads_them(
-        self, model, dtype, tmp_path
-    ):
+    def test_parameters_of_fewer_features_are_refused(self, model, dtype, tmp_path):
         """Otherwise, code would read beyond arrays; models have no scalers, which check shapes themselves."""
         bags = DATA.bags.with_instances(DATA.bags.instances.astype(dtype))
         model = clone(model).set_params(**({"scale": None} if "scale" in model.get_params() else {}))

@@ -22,7 +22,7 @@ from bagwise.persist.known_types import OUR_TYPES, SCIKIT_LEARN_TYPES
 from bagwise.testing import all_estimators, example_of
 
 
-def test_every_type_of_ours_in_the_list_exists_and_every_estimator_is_in_it():
+def test_listed_types_exist_and_every_estimator_is_listed():
     for module, name in OUR_TYPES.values():
         assert getattr(import_module(module), name).__module__ == module, name
     public = [getattr(bagwise, name) for name in bagwise.__all__]

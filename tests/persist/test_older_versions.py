@@ -27,13 +27,13 @@ pytestmark = [
 
 def files_by_type():
     """Return a file of format 1 for every type that such files contain."""
-    found = {}
+    files = {}
     for path in sorted(FOLDERS[0].glob("*.bagwise.xz")):
         content = lzma.decompress(path.read_bytes()).split(b"\n", 3)[3]
         for node in nodes(upgrades.upgrade(read_schema(content), 1)):
             if node["__module__"] == "bagwise":
-                found.setdefault(node["__class__"], path.name.removesuffix(".bagwise.xz"))
-    return found
+                files.setdefault(node["__class__"], path.name.removesuffix(".bagwise.xz"))
+    return files
 
 
 FILE_WITH = files_by_type()
@@ -74,7 +74,7 @@ def test_a_new_file_contains_no_path_of_our_modules(path, tmp_path):
     assert not re.search(r"\bbagwise\.[a-z_]", text.split("\n", 2)[2])
 
 
-def test_a_file_names_types_of_scikit_learn_by_the_module_that_exports_them(tmp_path):
+def test_a_file_names_scikit_learn_types_by_their_exporting_module(tmp_path):
     scaled = make_bag_pipeline(OnInstances(StandardScaler()), MILogisticRegression("mean", random_state=0))
     text = save(scaled.fit(DATA.bags, DATA.y), tmp_path / "model.bagwise").read_bytes().decode("latin-1")
     assert '"sklearn.preprocessing"' in text and "sklearn.preprocessing._" not in text

@@ -26,21 +26,21 @@ from bagwise.persist import read_card
 from bagwise.persist.known_types import is_known
 
 
-class Own(MILogisticRegression):
+class ThirdParty(MILogisticRegression):
     """A third-party estimator."""
 
 
-def own_metric(y, predicted):
+def third_party_metric(y, predicted):
     return float(np.mean(y == predicted))
 
 
-def test_any_flipped_bit_and_any_cut_is_found(fitted, tmp_path):
+def test_any_flipped_bit_and_any_cut_is_detected(fitted, tmp_path):
     path = save(fitted, tmp_path / "model.bagwise")
     whole = path.read_bytes()
     rng = np.random.default_rng(0)
-    for place in [*range(120), *rng.integers(len(whole), size=400), *range(len(whole) - 40, len(whole))]:
+    for position in [*range(120), *rng.integers(len(whole), size=400), *range(len(whole) - 40, len(whole))]:
         damaged = bytearray(whole)
-        damaged[place] ^= 1 << int(rng.integers(8))
+        damaged[position] ^= 1 << int(rng.integers(8))
         path.write_bytes(damaged)
         with pytest.raises(ValueError, match=r"model\.bagwise"):
             load(path)
@@ -64,7 +64,7 @@ def test_other_files_are_refused_by_name(tmp_path):
         load(tmp_path / "nothing.bagwise")
 
 
-def test_a_random_state_needs_trust_because_a_forged_one_reads_outside_of_its_array(tmp_path):
+def test_a_random_state_needs_trust(tmp_path):
     path = save(MILogisticRegression(random_state=np.random.RandomState(3)), tmp_path / "model.bagwise")
     (name,) = read_card(path)["trusted"]
     with pytest.raises(ValueError, match=r"RandomState', not known to be safe"):
@@ -80,14 +80,14 @@ def test_a_random_state_is_not_known_by_its_public_name_either():
 
 def test_a_type_of_ours_without_an_identifier_can_be_trusted_as_any_other(tmp_path, monkeypatch):
     module = type(sys)("bagwise.plugin")
-    module.Own = Own
+    module.ThirdParty = ThirdParty
     monkeypatch.setitem(sys.modules, "bagwise.plugin", module)
-    monkeypatch.setattr(Own, "__module__", "bagwise.plugin")
-    model = Own(random_state=0).fit(DATA.bags, DATA.y)
-    path = save(model, tmp_path / "own.bagwise")
-    with pytest.raises(ValueError, match=re.escape("pass trusted=['bagwise.plugin.Own']")):
+    monkeypatch.setattr(ThirdParty, "__module__", "bagwise.plugin")
+    model = ThirdParty(random_state=0).fit(DATA.bags, DATA.y)
+    path = save(model, tmp_path / "third_party.bagwise")
+    with pytest.raises(ValueError, match=re.escape("pass trusted=['bagwise.plugin.ThirdParty']")):
         load(path)
-    assert_predicts_alike(model, load(path, trusted=[Own]))
+    assert_predicts_alike(model, load(path, trusted=[ThirdParty]))
 
 
 def test_types_of_strangers_are_refused_by_name_until_they_are_trusted(tmp_path):
@@ -110,17 +110,17 @@ def test_types_of_strangers_are_refused_by_name_until_they_are_trusted(tmp_path)
     np.testing.assert_array_equal(load(path, trusted=[SVC]).predict(DATA.bags), machine.predict(DATA.bags))
 
 
-def test_an_estimator_of_ones_own_is_trusted_by_its_class(tmp_path, monkeypatch):
+def test_a_third_party_estimator_is_trusted_by_its_class(tmp_path, monkeypatch):
     # Simulate a user's module, because pytest imports this file under a generated name.
     module = type(sys)("strangers_module")
-    module.Own = Own
+    module.ThirdParty = ThirdParty
     monkeypatch.setitem(sys.modules, "strangers_module", module)
-    monkeypatch.setattr(Own, "__module__", "strangers_module")
-    model = Own(random_state=0).fit(DATA.bags, DATA.y)
-    path = save(model, tmp_path / "own.bagwise")
-    with pytest.raises(ValueError, match=re.escape("pass trusted=['strangers_module.Own']")):
+    monkeypatch.setattr(ThirdParty, "__module__", "strangers_module")
+    model = ThirdParty(random_state=0).fit(DATA.bags, DATA.y)
+    path = save(model, tmp_path / "third_party.bagwise")
+    with pytest.raises(ValueError, match=re.escape("pass trusted=['strangers_module.ThirdParty']")):
         load(path)
-    for trusted in ([Own], "strangers_module.Own", ("strangers_module.Own",)):
+    for trusted in ([ThirdParty], "strangers_module.ThirdParty", ("strangers_module.ThirdParty",)):
         assert_predicts_alike(model, load(path, trusted=trusted))
     for wrong in (True, [3]):
         with pytest.raises(TypeError, match=r"trusted .*; expected"):
@@ -148,8 +148,10 @@ def test_a_parameter_that_is_a_function_is_refused_with_its_name(model, name, sh
 
 
 def test_a_function_inside_a_part_is_refused_too(tmp_path):
-    search = GridSearchCV(MILogisticRegression(), {"alpha": [1.0]}, scoring=make_scorer(own_metric))
-    with pytest.raises(TypeError, match=r"contains the function '.*own_metric', but model files cannot"):
+    search = GridSearchCV(MILogisticRegression(), {"alpha": [1.0]}, scoring=make_scorer(third_party_metric))
+    with pytest.raises(
+        TypeError, match=r"contains the function '.*third_party_metric', but model files cannot"
+    ):
         save(search, tmp_path / "model.bagwise")
 
 

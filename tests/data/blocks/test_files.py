@@ -15,7 +15,7 @@ from bagwise.data.blocks.buffers import Buffers
 from bagwise.io.scan import parquet_bags, parquet_long
 
 
-def some_bags(sizes, dtype=np.float64, seed=0):
+def make_bags(sizes, dtype=np.float64, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(sum(sizes), 3)).astype(dtype)
     return Bags(X, np.cumsum([0, *sizes]), ids=[f"bag {i}" for i in range(len(sizes))])
@@ -78,7 +78,7 @@ SIZES = {
 @pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_blocks_are_those_of_memory_to_the_last_bit(in_files, layout, sizes, dtype):
-    bags = some_bags(sizes, dtype)
+    bags = make_bags(sizes, dtype)
     scan = in_files(bags, layout=layout, rows=7 if layout == "long" else 2)
     y, weight = np.arange(len(bags)).astype(np.int8) % 2, np.linspace(1, 2, len(bags))
     blocks = scan.blocks(y, weight)
@@ -100,7 +100,7 @@ def test_blocks_are_those_of_memory_to_the_last_bit(in_files, layout, sizes, dty
 
 @pytest.mark.parametrize("layout", ["long", "bags"])
 def test_selected_bags_in_any_order_and_more_than_once(in_files, layout):
-    bags = some_bags(SIZES["many blocks"])
+    bags = make_bags(SIZES["many blocks"])
     scan = in_files(bags, layout=layout)
     for chosen in ([5, 2, 2, 11, 5, 0], [0, 1, 2], [13], np.arange(14)[::-1], np.arange(0, 14, 3)):
         few, blocks = bags[chosen], scan[chosen].blocks(np.asarray(chosen), np.ones(len(chosen)))
@@ -117,7 +117,7 @@ def test_selected_bags_in_any_order_and_more_than_once(in_files, layout):
 
 
 def test_a_fold_reads_only_its_row_groups_and_each_once(in_files, monkeypatch):
-    bags = some_bags([4] * 30)
+    bags = make_bags([4] * 30)
     scan = in_files(bags, layout="long", rows=12)  # three bags per row group
     read = []
     usual = scan._source._batches
@@ -130,28 +130,28 @@ def test_a_fold_reads_only_its_row_groups_and_each_once(in_files, monkeypatch):
 
 
 def test_runs_share_passes_over_a_file(in_files):
-    blocks = in_files(some_bags(SIZES["many blocks"]), layout="long").blocks()
+    blocks = in_files(make_bags(SIZES["many blocks"]), layout="long").blocks()
     jobs = [lambda blocks, p=p: blocks.total(weighted_sums, p)[0] for p in (1, 2)]
-    one, two = run_together(blocks, jobs)
+    first, second = run_together(blocks, jobs)
     assert blocks.n_passes == 1
-    np.testing.assert_array_equal(one, blocks.total(weighted_sums, 1)[0])
-    np.testing.assert_array_equal(two, blocks.total(weighted_sums, 2)[0])
+    np.testing.assert_array_equal(first, blocks.total(weighted_sums, 1)[0])
+    np.testing.assert_array_equal(second, blocks.total(weighted_sums, 2)[0])
 
 
-def test_progress_is_told_bag_by_bag(in_files):
-    blocks = in_files(some_bags(SIZES["many blocks"]), layout="bags").blocks()
-    told = []
-    blocks.on_block = told.append
+def test_progress_is_reported_bag_by_bag(in_files):
+    blocks = in_files(make_bags(SIZES["many blocks"]), layout="bags").blocks()
+    counts = []
+    blocks.on_block = counts.append
     blocks.total(lambda block: 0)
-    assert sum(told) == 14 and len(told) == blocks.n_blocks
+    assert sum(counts) == 14 and len(counts) == blocks.n_blocks
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_what_fails_in_a_block_fails_outside_and_leaves_the_file_closed(in_files, monkeypatch, threads):
+def test_an_error_in_a_block_is_raised_and_the_file_is_closed(in_files, monkeypatch, threads):
     from numba import config
 
     monkeypatch.setattr(config, "NUMBA_NUM_THREADS", threads)
-    blocks = in_files(some_bags(SIZES["many blocks"]), layout="long").blocks()
+    blocks = in_files(make_bags(SIZES["many blocks"]), layout="long").blocks()
     with pytest.raises(ZeroDivisionError):
         blocks.total(lambda block: 1 / 0)
     assert blocks.total(lambda block: block.n_bags) == 14
@@ -160,7 +160,7 @@ def test_what_fails_in_a_block_fails_outside_and_leaves_the_file_closed(in_files
 
 @pytest.mark.parametrize("layout", ["long", "bags"])
 def test_missing_values_are_refused_by_bag_instance_and_feature(in_files, layout):
-    bags = some_bags(SIZES["many blocks"])
+    bags = make_bags(SIZES["many blocks"])
     X = bags.instances.copy()
     X[14, 1] = np.nan
     scan = in_files(bags.with_instances(X), layout=layout)
@@ -170,7 +170,7 @@ def test_missing_values_are_refused_by_bag_instance_and_feature(in_files, layout
 
 
 def test_whole_numbers_become_doubles(in_files):
-    bags = some_bags([3, 20, 4])
+    bags = make_bags([3, 20, 4])
     whole = bags.with_instances(np.arange(81, dtype=np.int16).reshape(27, 3))
     for layout in ("long", "bags"):
         scan = in_files(whole, layout=layout)
@@ -180,11 +180,11 @@ def test_whole_numbers_become_doubles(in_files):
         assert scan.load().instances.dtype == np.int16
 
 
-def test_buffers_are_used_again_only_when_nobody_looks_at_them():
+def test_buffers_are_reused_only_without_views():
     buffers = Buffers()
     kept = [buffers.empty((4, 2), np.float64) for _ in range(3)]
-    for number, array in enumerate(kept):
-        array[:] = number
+    for i, array in enumerate(kept):
+        array[:] = i
     view = kept.pop()[1:3]
     kept.pop()
     again = buffers.empty((3, 2), np.float32)
@@ -197,7 +197,7 @@ def test_buffers_are_used_again_only_when_nobody_looks_at_them():
 
 def test_memory_holds_a_few_blocks(tmp_path, monkeypatch, large_from):
     large_from(0)
-    bags = some_bags([50] * 4000, np.float32)
+    bags = make_bags([50] * 4000, np.float32)
     table = pa.table(
         {"bag": np.repeat(np.arange(4000), 50), **dict(zip("abc", bags.instances.T, strict=True))}
     )
@@ -209,7 +209,7 @@ def test_memory_holds_a_few_blocks(tmp_path, monkeypatch, large_from):
     assert len(blocks._buffers) <= 2 + 2 * files_module._MOST_WORKERS
 
 
-def test_a_pass_that_its_own_reader_clears_away_ends_quietly():
+def test_a_pass_that_its_reader_discards_ends_without_an_error():
     go, done = threading.Event(), threading.Event()
 
     def items():

@@ -17,7 +17,7 @@ from bagwise.data.blocks import (
 )
 
 
-def some_blocks(most=None, *, n_bags=23, sparse=False, dtype=np.float64):
+def make_blocks(most=None, *, n_bags=23, sparse=False, dtype=np.float64):
     rng = np.random.default_rng(0)
     sizes = rng.integers(1, 9, n_bags)
     offsets = np.append(0, np.cumsum(sizes))
@@ -33,11 +33,11 @@ def weighted_sums(block, power):
 @pytest.mark.parametrize("most", [None, 1, 7, 10_000])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_any_cut_gives_the_same_bags(most, sparse):
-    blocks = some_blocks(most, sparse=sparse)
+    blocks = make_blocks(most, sparse=sparse)
     parts = list(blocks.each(lambda block: block))
     assert len(parts) == blocks.n_blocks
     whole = np.concatenate([b.X.toarray() if sparse else b.X for b in parts])
-    np.testing.assert_array_equal(whole, some_blocks().X)
+    np.testing.assert_array_equal(whole, make_blocks().X)
     np.testing.assert_array_equal(np.concatenate([b.y for b in parts]), blocks.y)
     np.testing.assert_array_equal(np.concatenate([b.weight for b in parts]), blocks.weight)
     for block in parts:
@@ -47,13 +47,13 @@ def test_any_cut_gives_the_same_bags(most, sparse):
 
 
 def test_instances_are_views_in_their_own_precision():
-    blocks = some_blocks(7, dtype=np.float32)
+    blocks = make_blocks(7, dtype=np.float32)
     assert all(blocks.each(lambda block: block.X.base is blocks.X and block.X.dtype == np.float32))
 
 
 @pytest.mark.parametrize("most", [1, 7, 10_000])
 def test_totals(most):
-    blocks = some_blocks(most)
+    blocks = make_blocks(most)
     sums, n_bags = blocks.total(weighted_sums, 2)
     each = np.repeat(blocks.weight, np.diff(blocks.offsets))
     np.testing.assert_allclose(sums, each @ blocks.X**2, rtol=1e-13)
@@ -81,15 +81,15 @@ def test_the_tree_of_a_sum_depends_on_the_number_of_terms_alone(n):
 def test_threads_do_not_change_a_bit(monkeypatch):
     from numba import config
 
-    alone = some_blocks(2).total(weighted_sums, 1)[0]
+    alone = make_blocks(2).total(weighted_sums, 1)[0]
     monkeypatch.setattr(config, "NUMBA_NUM_THREADS", 3)
-    assert (some_blocks(2).total(weighted_sums, 1)[0] == alone).all()
+    assert (make_blocks(2).total(weighted_sums, 1)[0] == alone).all()
 
 
 @pytest.mark.parametrize("n", [5, 1000])
 def test_a_sample_does_not_depend_on_the_cut(n):
-    samples = [some_blocks(most).sample(n, np.random.RandomState(3)) for most in (None, 1, 11)]
-    assert len(samples[0]) == min(n, some_blocks().n_instances)
+    samples = [make_blocks(most).sample(n, np.random.RandomState(3)) for most in (None, 1, 11)]
+    assert len(samples[0]) == min(n, make_blocks().n_instances)
     assert len(np.unique(samples[0], axis=0)) == len(samples[0])
     for other in samples[1:]:
         np.testing.assert_array_equal(other, samples[0])
@@ -100,35 +100,35 @@ def a_run(n_passes, power):
 
 
 def test_runs_together_share_passes_and_give_what_they_give_alone():
-    together = some_blocks(7)
+    together = make_blocks(7)
     results = run_together(together, [a_run(3, 1), a_run(1, 2), a_run(5, 0)])
     assert together.n_passes == 5
     for result, alone in zip(results, [a_run(3, 1), a_run(1, 2), a_run(5, 0)], strict=True):
-        np.testing.assert_array_equal(result, alone(some_blocks(7)))
+        np.testing.assert_array_equal(result, alone(make_blocks(7)))
 
 
 def test_a_run_together_may_ask_for_every_block():
     def run(blocks):
         return np.concatenate(list(blocks.each(lambda block: block.X[:, 0])))
 
-    first, second = run_together(some_blocks(7), [run, run])
-    np.testing.assert_array_equal(first, some_blocks().X[:, 0])
+    first, second = run_together(make_blocks(7), [run, run])
+    np.testing.assert_array_equal(first, make_blocks().X[:, 0])
     np.testing.assert_array_equal(second, first)
 
 
-def test_runs_together_take_turns_where_they_ask_to_be_alone():
+def test_exclusive_parts_of_runs_are_run_in_turn():
     import threading
 
     where = []
 
     def run(blocks):
         blocks.total(weighted_sums, 1)
-        found = blocks.exclusive(lambda: where.append(threading.current_thread()) or len(where))
-        return found, blocks.total(weighted_sums, 2)[1]
+        count = blocks.exclusive(lambda: where.append(threading.current_thread()) or len(where))
+        return count, blocks.total(weighted_sums, 2)[1]
 
-    blocks = some_blocks(7)
+    blocks = make_blocks(7)
     results = run_together(blocks, [run, run, a_run(1, 1)])
-    assert sorted(found for found, _ in results[:2]) == [1, 2]
+    assert sorted(count for count, _ in results[:2]) == [1, 2]
     assert all(n_bags == 23 for _, n_bags in results[:2])
     assert set(where) == {threading.current_thread()}
     assert blocks.n_passes == 2
@@ -137,7 +137,7 @@ def test_runs_together_take_turns_where_they_ask_to_be_alone():
         blocks.exclusive(lambda: 1 / 0)
 
     with pytest.raises(ZeroDivisionError):
-        run_together(some_blocks(7), [fails, a_run(2, 1)])
+        run_together(make_blocks(7), [fails, a_run(2, 1)])
 
 
 def test_an_error_of_one_run_is_raised_after_the_others_have_ended():
@@ -152,7 +152,7 @@ def test_an_error_of_one_run_is_raised_after_the_others_have_ended():
         ended.append(True)
 
     with pytest.raises(ValueError, match="no such thing"):
-        run_together(some_blocks(), [fails, goes_on])
+        run_together(make_blocks(), [fails, goes_on])
     assert ended == [True]
 
 
@@ -161,11 +161,11 @@ def test_an_error_in_a_pass_comes_out():
         raise KeyError("row group 3")
 
     with pytest.raises(KeyError, match="row group 3"):
-        run_together(some_blocks(), [lambda blocks: blocks.total(bad), a_run(2, 1)])
+        run_together(make_blocks(), [lambda blocks: blocks.total(bad), a_run(2, 1)])
 
 
 def test_a_transformer_sees_every_block_as_it_is_read():
-    blocks = some_blocks(7)
+    blocks = make_blocks(7)
     squares = TransformedBlocks(blocks, lambda X: np.hstack([X, X**2]), 6)
     assert squares.n_features == 6
     sums = squares.total(lambda block: block.X.sum(axis=0))
@@ -175,7 +175,7 @@ def test_a_transformer_sees_every_block_as_it_is_read():
 
 @pytest.mark.parametrize("most", [1, 7, 10_000])
 def test_more_is_carried_along_with_bags_anywhere(most):
-    blocks = some_blocks(most)
+    blocks = make_blocks(most)
     each, by_bag = np.arange(blocks.n_instances), np.arange(23)[:, None]
     more = ExtendedBlocks(blocks, instance_weight=each + 0.5, instance_y=each, bag_features=by_bag)
     reweighted = ReweightedBlocks(TransformedBlocks(more, lambda X: 2 * X, 3), blocks.weight + 1)
@@ -184,11 +184,11 @@ def test_more_is_carried_along_with_bags_anywhere(most):
     np.testing.assert_array_equal(np.concatenate([b.instance_y for b in parts]), each)
     np.testing.assert_array_equal(np.concatenate([b.bag_features for b in parts]), by_bag)
     assert more.total(lambda block: block.instance_weight.sum()) == pytest.approx((each + 0.5).sum())
-    assert some_blocks(most).block(0).instance_y is None
+    assert make_blocks(most).block(0).instance_y is None
 
 
 def test_blocks_of_bags():
-    blocks = some_blocks()
+    blocks = make_blocks()
     bags = Bags(blocks.X, blocks.offsets)
     assert bags.blocks().total(lambda block: block.weight_of_each @ block.X[:, 0]) == pytest.approx(
         blocks.X[:, 0].sum()
@@ -203,7 +203,7 @@ def test_a_block_of_bags_that_are_no_neighbours_says_which_they_are():
     offsets = np.array([0, 2, 5, 6, 10])
     values = np.arange(10)
     scattered = Block(
-        values[[6, 7, 8, 9, 0, 1]][:, None], np.array([0, 4, 6]), None, None, None, numbers=np.array([3, 0])
+        values[[6, 7, 8, 9, 0, 1]][:, None], np.array([0, 4, 6]), None, None, None, indices=np.array([3, 0])
     )
     np.testing.assert_array_equal(values[scattered.rows(scattered.part_of(offsets[:-1]))], scattered.X[:, 0])
     np.testing.assert_array_equal(scattered.part_of(np.array([10, 11, 12, 13])), [13, 10])
@@ -229,7 +229,7 @@ def test_rows_of_bags_and_of_instances_are_joined(sizes, kind, most):
         (lambda block: of(block.X), X),
         (lambda block: of(np.add.reduceat(block.X, block.offsets[:-1])), np.add.reduceat(X, offsets[:-1])),
     ):
-        found = blocks.joined(function)
+        joined = blocks.joined(function)
         np.testing.assert_array_equal(
-            found.toarray() if kind == "sparse" else found, expected if kind == "sparse" else of(expected)
+            joined.toarray() if kind == "sparse" else joined, expected if kind == "sparse" else of(expected)
         )

@@ -20,20 +20,20 @@ SIZES = np.random.default_rng(0).integers(1, 6, 20)
 OFFSETS = np.append(0, np.cumsum(SIZES))
 
 
-def some_blocks(X=None, **how):
+def make_blocks(X=None, **options):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(OFFSETS[-1], 3)) if X is None else X
-    return MemoryBlocks(X, OFFSETS, np.arange(20), rng.random(20), **how)
+    return MemoryBlocks(X, OFFSETS, np.arange(20), rng.random(20), **options)
 
 
 class Scattered(MemoryBlocks):
     """Blocks of bags that are not adjacent."""
 
-    def block(self, number):
-        bags = np.arange(number, 20, self.n_blocks)
+    def block(self, index):
+        bags = np.arange(index, 20, self.n_blocks)
         rows = np.concatenate([np.arange(OFFSETS[i], OFFSETS[i + 1]) for i in bags])
         offsets = np.append(0, np.cumsum(SIZES[bags]))
-        return Block(self.X[rows], offsets, self.y[bags], self.weight[bags], None, numbers=bags)
+        return Block(self.X[rows], offsets, self.y[bags], self.weight[bags], None, indices=bags)
 
 
 WANTED = {
@@ -46,8 +46,8 @@ WANTED = {
 
 @pytest.mark.parametrize("wanted", WANTED.values(), ids=WANTED)
 @pytest.mark.parametrize("most", [1, 7, 1000])
-def test_the_bags_that_are_wanted_are_left_in_their_order(most, wanted):
-    blocks = some_blocks(most=most)
+def test_selected_bags_keep_their_order(most, wanted):
+    blocks = make_blocks(most=most)
     more = ExtendedBlocks(blocks, instance_y=np.arange(OFFSETS[-1]), bag_features=np.arange(20)[:, None])
     chosen = SelectedBlocks(more, wanted)
     rows = np.flatnonzero(np.repeat(wanted, SIZES))
@@ -64,7 +64,7 @@ def test_the_bags_that_are_wanted_are_left_in_their_order(most, wanted):
     assert blocks.n_passes == chosen.n_passes == 1
 
 
-def test_bags_that_are_no_neighbours_keep_their_numbers():
+def test_bags_that_are_not_adjacent_keep_their_indices():
     blocks = Scattered(
         np.arange(3.0 * OFFSETS[-1]).reshape(-1, 3), OFFSETS, np.arange(20), np.ones(20), most=15
     )
@@ -74,8 +74,8 @@ def test_bags_that_are_no_neighbours_keep_their_numbers():
         assert part.X[:].tolist() == blocks.X[np.repeat(np.isin(np.arange(20), part.y), SIZES)].tolist()
 
 
-def test_neighbours_are_views_and_others_are_not_copied_before_they_are_used():
-    blocks = some_blocks()
+def test_selected_rows_are_views_or_copied_when_used():
+    blocks = make_blocks()
     (part,) = SelectedBlocks(blocks, WANTED["neighbours"]).each(lambda block: block)
     assert part.X.base is blocks.X
     (part,) = SelectedBlocks(blocks, WANTED["some"]).each(lambda block: block)
@@ -88,36 +88,36 @@ def sums(block):
     return Sums((block.X[:].sum(axis=0), block.weight.sum()))
 
 
-def test_runs_that_want_different_bags_share_passes():
-    blocks = some_blocks(most=7)
+def test_runs_on_different_bags_share_passes():
+    blocks = make_blocks(most=7)
 
     def run(wanted):
         return lambda blocks: SelectedBlocks(blocks, wanted).total(sums)
 
-    found = run_together(blocks, [run(WANTED["some"]), run(WANTED["all"])])
+    results = run_together(blocks, [run(WANTED["some"]), run(WANTED["all"])])
     assert blocks.n_passes == 1
-    for got, wanted in zip(found, (WANTED["some"], WANTED["all"]), strict=True):
-        alone = SelectedBlocks(some_blocks(most=7), wanted).total(sums)
+    for got, wanted in zip(results, (WANTED["some"], WANTED["all"]), strict=True):
+        alone = SelectedBlocks(make_blocks(most=7), wanted).total(sums)
         np.testing.assert_array_equal(got[0], alone[0])
         np.testing.assert_allclose(got[0], blocks.X[np.repeat(wanted, SIZES)].sum(axis=0), rtol=1e-12)
 
 
-def test_large_blocks_stay_large_however_few_bags_are_wanted(large_from):
+def test_a_selection_of_large_blocks_is_large(large_from):
     large_from(100)
-    assert SelectedBlocks(some_blocks(), WANTED["none"]).are_large
+    assert SelectedBlocks(make_blocks(), WANTED["none"]).are_large
 
 
 @pytest.mark.parametrize("dtype", [None, np.float64])
 def test_held_blocks_are_cut_alike_and_read_once(dtype):
     X = np.random.default_rng(0).normal(size=(OFFSETS[-1], 3)).astype(np.float32)
-    blocks = some_blocks(X, most=7)
-    places = (blocks, SelectedBlocks(blocks, WANTED["some"]), TransformedBlocks(blocks, np.copy, 3))
-    for place in places:
-        before = place.n_passes
-        held = hold(place, dtype)
-        assert place.n_passes == before + 1
+    blocks = make_blocks(X, most=7)
+    sources = (blocks, SelectedBlocks(blocks, WANTED["some"]), TransformedBlocks(blocks, np.copy, 3))
+    for source in sources:
+        before = source.n_passes
+        held = hold(source, dtype)
+        assert source.n_passes == before + 1
         assert held.X.dtype == (dtype or np.float32)
-        for mine, its in zip(held.each(lambda b: b), place.each(lambda b: b), strict=True):
+        for mine, its in zip(held.each(lambda b: b), source.each(lambda b: b), strict=True):
             np.testing.assert_array_equal(mine.X, its.X[:])
             for name in ("offsets", "y", "weight"):
                 np.testing.assert_array_equal(getattr(mine, name), getattr(its, name))
@@ -126,7 +126,7 @@ def test_held_blocks_are_cut_alike_and_read_once(dtype):
 
 def test_sequences_are_selected_and_held():
     drawn = np.random.default_rng(0).integers(0, 3, size=(OFFSETS[-1], 4))
-    blocks = some_blocks(Sequences.from_list(drawn), most=7)
+    blocks = make_blocks(Sequences.from_list(drawn), most=7)
     held = hold(SelectedBlocks(blocks, WANTED["some"]))
     expected = drawn[np.repeat(WANTED["some"], SIZES)]
     np.testing.assert_array_equal(np.array(list(held.X)), expected)
@@ -137,7 +137,7 @@ def test_sequences_are_selected_and_held():
 
 
 @pytest.mark.parametrize("kind", [MemoryBlocks, Scattered])
-def test_every_block_gets_its_part_of_what_has_a_value_for_every_bag(kind):
+def test_every_block_gets_its_part_of_a_value_per_bag(kind):
     blocks = kind(np.zeros((OFFSETS[-1], 1)), OFFSETS, np.arange(20), np.ones(20), most=15)
     assert blocks.n_blocks > 2
 
@@ -150,5 +150,5 @@ def test_every_block_gets_its_part_of_what_has_a_value_for_every_bag(kind):
     assert chosen.total(differences, mine) == 0
     assert chosen.total(differences, other) == chosen.n_bags
     # The same is true if several runs share passes over the selection.
-    jobs = [lambda some, values=values: some.total(differences, values) for values in (mine, other)]
+    jobs = [lambda selection, values=values: selection.total(differences, values) for values in (mine, other)]
     assert run_together(chosen, jobs) == [0, chosen.n_bags]

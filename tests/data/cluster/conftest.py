@@ -15,8 +15,8 @@ def client():
     The scope is one module, because threads of an open client call the `random` module: hypothesis would
     report this as an error of other tests that run meanwhile.
     """
-    with make_cluster() as cluster, distributed.Client(cluster) as found:
-        yield found
+    with make_cluster() as cluster, distributed.Client(cluster) as client:
+        yield client
 
 
 @pytest.fixture
@@ -30,9 +30,9 @@ def small_blocks(monkeypatch, large_from):
 def scan(small_blocks, tmp_path):
     """Return a scan of a few hundred instances; row groups end inside bags."""
     bags, y = make_bags()
-    found = scan_bags(write(tmp_path / "bags.parquet", bags, y))
-    assert found.blocks().n_blocks > 10
-    return found
+    scan = scan_bags(write(tmp_path / "bags.parquet", bags, y))
+    assert scan.blocks().n_blocks > 10
+    return scan
 
 
 @pytest.fixture(autouse=True)

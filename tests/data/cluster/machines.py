@@ -9,7 +9,7 @@ from bagwise import Bags, save_parquet
 distributed = pytest.importorskip("distributed")
 
 
-def make_cluster(n_workers=2, *, processes=True, threads_per_worker=1, **how):
+def make_cluster(n_workers=2, *, processes=True, threads_per_worker=1, **options):
     """Start local workers without a dashboard."""
     return distributed.LocalCluster(
         n_workers=n_workers,
@@ -17,7 +17,7 @@ def make_cluster(n_workers=2, *, processes=True, threads_per_worker=1, **how):
         processes=processes,
         dashboard_address=None,
         scheduler_kwargs={"dashboard_address": ":0"},  # any free port, as several clusters may run
-        **how,
+        **options,
     )
 
 

@@ -29,15 +29,15 @@ from bagwise.data.cluster.cluster import assigned
 pytestmark = pytest.mark.slow
 
 
-def what_is_learned(model):
+def fitted_bytes(model):
     """Return all fitted values as bytes."""
-    numbers = {
+    values = {
         name: np.asarray(value).tobytes()
         for name, value in vars(model).items()
         if name.endswith("_") and isinstance(value, (np.ndarray, float, list))
     }
-    assert len(numbers) > 3
-    return numbers
+    assert len(values) > 3
+    return values
 
 
 MODELS = {
@@ -53,31 +53,31 @@ MODELS = {
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_a_fit_and_its_predictions(scan, client, model):
     y = scan.y.astype(int)
-    here = pickle.loads(pickle.dumps(model)).fit(scan, y)
-    there = pickle.loads(pickle.dumps(model)).fit(scan.on(client), y)
-    assert what_is_learned(here) == what_is_learned(there)
-    expected = here.predict_proba(scan)
-    assert there.predict_proba(scan.on(client)).tobytes() == expected.tobytes()
+    local = pickle.loads(pickle.dumps(model)).fit(scan, y)
+    remote = pickle.loads(pickle.dumps(model)).fit(scan.on(client), y)
+    assert fitted_bytes(local) == fitted_bytes(remote)
+    expected = local.predict_proba(scan)
+    assert remote.predict_proba(scan.on(client)).tobytes() == expected.tobytes()
 
 
 def test_transformers_of_instances_go_along(scan, client):
     squares = OnInstances(PolynomialFeatures(2, include_bias=False)).fit(scan.head(20))
     model = MILogisticRegression(n_init=1, random_state=0)
-    here = model.fit(squares.transform(scan), scan.y).coef_.tobytes()
-    assert model.fit(squares.transform(scan.on(client)), scan.y).coef_.tobytes() == here
+    local = model.fit(squares.transform(scan), scan.y).coef_.tobytes()
+    assert model.fit(squares.transform(scan.on(client)), scan.y).coef_.tobytes() == local
 
 
 def test_a_path_and_folds_of_others(scan, client):
     on = scan.on(client)
-    here, there = milr_path(scan, scan.y, alphas=4), milr_path(on, scan.y, alphas=4)
-    assert here.coefs.tobytes() == there.coefs.tobytes()
+    local, remote = milr_path(scan, scan.y, alphas=4), milr_path(on, scan.y, alphas=4)
+    assert local.coefs.tobytes() == remote.coefs.tobytes()
     model = MILogisticRegression(n_init=1, random_state=0)
-    here, there = (cross_val_predict(model, X, scan.y, cv=3, method="predict_proba") for X in (scan, on))
-    assert here.tobytes() == there.tobytes()
+    local, remote = (cross_val_predict(model, X, scan.y, cv=3, method="predict_proba") for X in (scan, on))
+    assert local.tobytes() == remote.tobytes()
 
 
 @pytest.mark.slow
-def test_numbers_of_every_two_bags(scan, client):
+def test_distances_and_kernels_of_bags(scan, client):
     few, scan = scan.head(10), scan[:40]
     on = scan.on(client)
     assert bag_distances(on).tobytes() == bag_distances(scan).tobytes()
@@ -87,32 +87,32 @@ def test_numbers_of_every_two_bags(scan, client):
 
 
 def test_ranks(scan, client):
-    here, there = (BagStatistics(scale="rank").fit_transform(X) for X in (scan, scan.on(client)))
-    assert here.tobytes() == there.tobytes()
+    local, remote = (BagStatistics(scale="rank").fit_transform(X) for X in (scan, scan.on(client)))
+    assert local.tobytes() == remote.tobytes()
 
 
 def test_blocks_are_those_of_the_files_in_any_order(scan, client):
     rng = np.random.default_rng(0)
     for chosen in (np.arange(len(scan)), rng.permutation(len(scan))[:70], np.array([3, 75, 3, 0])):
         y, weight = chosen.astype(np.int8), rng.random(len(chosen))
-        here, there = scan[chosen].blocks(y, weight), scan.on(client)[chosen].blocks(y, weight)
-        assert isinstance(there, ClusterBlocks)
+        local, remote = scan[chosen].blocks(y, weight), scan.on(client)[chosen].blocks(y, weight)
+        assert isinstance(remote, ClusterBlocks)
         values = rng.normal(size=len(chosen))
-        some, other_weight = np.arange(len(chosen)) % 3 > 0, np.arange(len(chosen)) / 7
+        is_wanted, other_weight = np.arange(len(chosen)) % 3 > 0, np.arange(len(chosen)) / 7
         views = [
             lambda blocks: blocks,
-            partial(SelectedBlocks, wanted=some),
+            partial(SelectedBlocks, wanted=is_wanted),
             partial(ReweightedBlocks, weight=other_weight),
         ]
         for view in views:
-            a, b = view(here), view(there)
+            a, b = view(local), view(remote)
             mine = values[: a.n_bags]
             sums = [blocks.total(weighted, PerBag(mine), 3) for blocks in (a, b)]
             assert all(x.tobytes() == z.tobytes() for x, z in zip(*sums, strict=True))
             assert a.joined(firsts).tobytes() == b.joined(firsts).tobytes()
-        rows = np.arange(0, here.n_instances, 3)
-        assert here.take(rows).tobytes() == there.take(rows).tobytes()
-        assert there.n_passes > 3 and there.n_workers == min(2, there.n_blocks)
+        rows = np.arange(0, local.n_instances, 3)
+        assert local.take(rows).tobytes() == remote.take(rows).tobytes()
+        assert remote.n_passes > 3 and remote.n_workers == min(2, remote.n_blocks)
 
 
 def weighted(block, values, power):
@@ -129,7 +129,7 @@ def firsts(block):
 def test_files_of_all_kinds_are_read_by_workers(small_blocks, client, kind, tmp_path):
     from bagwise import load_bags, save_bags, save_npz, save_parquet
 
-    bags, y = _some_bags()
+    bags, y = _make_bags()
     if kind == "bags":
         path = save_parquet(tmp_path / "bags.parquet", bags, y)
     elif kind == "npz":
@@ -139,12 +139,12 @@ def test_files_of_all_kinds_are_read_by_workers(small_blocks, client, kind, tmp_
         path = save_bags(tmp_path / kind, bags, y, format=kind)
     scan = scan_bags(path)
     assert scan.blocks().n_blocks > 3
-    here, there = scan.blocks(), scan.on(client).blocks()
-    assert here.joined(firsts).tobytes() == there.joined(firsts).tobytes()
+    local, remote = scan.blocks(), scan.on(client).blocks()
+    assert local.joined(firsts).tobytes() == remote.joined(firsts).tobytes()
     assert len(load_bags(path)[0]) == len(scan)
 
 
-def _some_bags():
+def _make_bags():
     from bagwise import Bags
 
     rng = np.random.default_rng(3)
@@ -202,7 +202,7 @@ def test_tasks_are_named_by_what_a_model_asks_for(scan, client):
     assert _shown_name(_transformed, (firsts, np.sqrt, 3)) == "firsts"
 
 
-def test_what_cannot_be_shared_out_says_so(scan, client):
+def test_models_and_clients_that_are_not_supported_are_refused(scan, client):
     from sklearn.linear_model import SGDClassifier
 
     with pytest.raises(ValueError, match=r"without \.on\(client\)"):

@@ -25,11 +25,11 @@ class CutOffError(Exception):
 def test_a_fit_on_a_cluster_goes_on(client, scan, model, last, after, monkeypatch, tmp_path):
     path, put, n = tmp_path / "fit", Store.put, [0]
 
-    def few(store, *args, **what):
+    def few(store, *args, **kwargs):
         n[0] += 1
         if n[0] >= last:
             raise CutOffError
-        put(store, *args, **what)
+        put(store, *args, **kwargs)
 
     whole = model.fit(scan, scan.y).objective_history_
     with monkeypatch.context() as patch:

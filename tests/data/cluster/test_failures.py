@@ -26,15 +26,15 @@ MODEL = MILogisticRegression(n_init=1, tol=1e-8, random_state=0)
 class OnCall:
     """Instance transformer that runs an action at its n-th call, counted over all workers."""
 
-    def __init__(self, log, number, action):
-        self.log, self.number, self.action = str(log), number, action
+    def __init__(self, log, n_calls, action):
+        self.log, self.n_calls, self.action = str(log), n_calls, action
 
     def __call__(self, X):
         with open(self.log, "ab") as file:
             file.write(b".")
             file.flush()
             # Appending is atomic, so the file has another size after every call.
-            is_now = os.fstat(file.fileno()).st_size == self.number
+            is_now = os.fstat(file.fileno()).st_size == self.n_calls
         if is_now:
             self.action()
         return X
@@ -86,13 +86,13 @@ def fitted_while(scan, cluster, event, *, call=25, tmp_path):
         thread = threading.Thread(target=_wait_and_call, args=(begun, call, event))
         thread.start()
         X = with_step(scan.on(client), OnCall(begun, 0, None))
-        found = MODEL.fit(X, scan.y).coef_.tobytes()
+        coef = MODEL.fit(X, scan.y).coef_.tobytes()
         thread.join()
-    return found
+    return coef
 
 
-def _wait_and_call(log, number, event):
-    while not (log.exists() and log.stat().st_size >= number):
+def _wait_and_call(log, n_calls, event):
+    while not (log.exists() and log.stat().st_size >= n_calls):
         time.sleep(0.01)
     event()
 
@@ -108,8 +108,8 @@ def test_a_worker_that_is_killed_changes_no_bit(scan, expected, tmp_path):
 def test_an_error_names_the_file_the_row_group_and_the_bags(small_blocks, client, tmp_path):
     scan = marked(tmp_path, 99.0)
     X = with_step(scan.on(client), OnSight(99.0, divide))
-    place = r"ZeroDivisionError.*'.*marked\.parquet', row groups \d+ to \d+ \(bag 'bag 75'\)"
-    with pytest.raises(RuntimeError, match=place):
+    message = r"ZeroDivisionError.*'.*marked\.parquet', row groups \d+ to \d+ \(bag 'bag 75'\)"
+    with pytest.raises(RuntimeError, match=message):
         MODEL.fit(X, scan.y)
     scan = marked(tmp_path, np.nan)
     with pytest.raises(ValueError, match=r"NaN: bag 'bag 75'.*marked\.parquet', row group"):
@@ -167,8 +167,8 @@ def test_a_worker_added_gets_its_share(scan, expected, tmp_path):
 
         assert fitted_while(scan, cluster, add, tmp_path=tmp_path) == expected
         with distributed.Client(cluster) as client:
-            who = scan.on(client).blocks().each(lambda block: os.getpid())
-            assert len(set(who)) == 2
+            pids = scan.on(client).blocks().each(lambda block: os.getpid())
+            assert len(set(pids)) == 2
 
 
 @pytest.mark.study
@@ -195,9 +195,9 @@ def test_a_block_that_ends_every_worker_is_named(small_blocks, tmp_path):
 
 
 @pytest.mark.study
-def test_a_scheduler_that_is_gone_is_said(scan, tmp_path):
-    def start(*what):
-        return subprocess.Popen([sys.executable, "-m", "distributed.cli." + what[0], *what[1:]])
+def test_a_lost_scheduler_is_reported(scan, tmp_path):
+    def start(*arguments):
+        return subprocess.Popen([sys.executable, "-m", "distributed.cli." + arguments[0], *arguments[1:]])
 
     file = tmp_path / "scheduler.json"
     scheduler = start("dask_scheduler", "--scheduler-file", str(file), "--port", "0", "--no-dashboard")

@@ -42,8 +42,8 @@ def store():
 def address(store, tmp_path):
     """Store the bags in two files, and return an address that matches both."""
     bags, y = make_bags()
-    for number, part in enumerate((slice(0, 60), slice(60, 150))):
-        store.put(str(write(tmp_path / f"{number}.parquet", bags[part], y[part])), f"bags/{number}.parquet")
+    for i, part in enumerate((slice(0, 60), slice(60, 150))):
+        store.put(str(write(tmp_path / f"{i}.parquet", bags[part], y[part])), f"bags/{i}.parquet")
     return "s3://bags/*.parquet"
 
 

@@ -16,17 +16,17 @@ def file(small_blocks, tmp_path):
 
 
 def test_fit_and_predict_on_a_cluster(file, client, tmp_path, capsys):
-    where = ["--dask", client.scheduler.address]
-    models = [tmp_path / name for name in ("here.bagwise", "there.bagwise")]
-    for model, options in zip(models, (["--scan"], where), strict=True):
+    on_cluster = ["--dask", client.scheduler.address]
+    models = [tmp_path / name for name in ("local.bagwise", "cluster.bagwise")]
+    for model, options in zip(models, (["--scan"], on_cluster), strict=True):
         assert main(["fit", str(file), "-m", "milr", "--cv", "2", "-o", str(model), *options]) == 0
-    here = tmp_path / "here.parquet"
-    assert main(["predict", str(models[0]), str(file), "--scan", "-o", str(here)]) == 0
-    assert main(["predict", str(models[1]), str(file), *where, "-o", str(tmp_path / "folder")]) == 0
+    local = tmp_path / "local.parquet"
+    assert main(["predict", str(models[0]), str(file), "--scan", "-o", str(local)]) == 0
+    assert main(["predict", str(models[1]), str(file), *on_cluster, "-o", str(tmp_path / "folder")]) == 0
     capsys.readouterr()
     parts = [pd.read_parquet(part) for part in sorted((tmp_path / "folder").iterdir())]
-    found = pd.concat(parts, ignore_index=True)
-    pd.testing.assert_frame_equal(found, pd.read_parquet(here), rtol=0, atol=0)
+    frame = pd.concat(parts, ignore_index=True)
+    pd.testing.assert_frame_equal(frame, pd.read_parquet(local), rtol=0, atol=0)
 
 
 def test_no_cluster_is_a_sentence(file, tmp_path, capsys):

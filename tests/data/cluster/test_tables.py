@@ -41,8 +41,8 @@ def test_every_worker_writes_its_part(scan, model, client, tmp_path):
         folder = table(model, scan.on(client), *labels, path=tmp_path / table.__name__)
         files = sorted(folder.iterdir())
         assert len(files) > 3
-        found = pd.concat([pd.read_parquet(file) for file in files], ignore_index=True)
-        pd.testing.assert_frame_equal(found, expected, check_dtype=False, rtol=0, atol=0)
+        frame = pd.concat([pd.read_parquet(file) for file in files], ignore_index=True)
+        pd.testing.assert_frame_equal(frame, expected, check_dtype=False, rtol=0, atol=0)
         pd.testing.assert_frame_equal(table(model, scan.on(client), *labels), expected, rtol=0, atol=0)
 
 

@@ -42,11 +42,11 @@ def cut_off(monkeypatch, tmp_path):
         with monkeypatch.context() as patch:
             put, left = Store.put, [n]
 
-            def few(store, *args, **what):
+            def few(store, *args, **kwargs):
                 left[0] -= 1
                 if left[0] < 0:
                     raise CutOffError
-                put(store, *args, **what)
+                put(store, *args, **kwargs)
 
             patch.setattr(Store, "put", few)
             with pytest.raises(CutOffError):
@@ -179,7 +179,7 @@ def test_another_warm_start(cut_off):
     ],
     ids=lambda model: type(model).__name__,
 )
-def test_folds_that_are_drawn_anew(model, cut_off):
+def test_folds_that_differ_between_calls(model, cut_off):
     splitter = StratifiedKFold(3, shuffle=True)  # draws other folds every time
     model = clone(model).set_params(cv=splitter)
     path = cut_off(model)
@@ -251,10 +251,10 @@ def test_a_file_that_was_forged(forge, cut_off):
 # ---------------------------------------------------------------------- paths
 
 
-def test_what_is_no_path(tmp_path):
-    for given in (3, True, ["a"], ""):
+def test_invalid_paths(tmp_path):
+    for path in (3, True, ["a"], ""):
         with pytest.raises(TypeError, match=r"checkpoint must be a file path or None; got"):
-            RIDGE.fit(DATA.bags, DATA.y, checkpoint=given)
+            RIDGE.fit(DATA.bags, DATA.y, checkpoint=path)
     with pytest.raises(IsADirectoryError, match="is a folder; pass the path of a file"):
         RIDGE.fit(DATA.bags, DATA.y, checkpoint=tmp_path)
     with pytest.raises(FileNotFoundError, match=r"there is no folder '.*nowhere' to write to"):

@@ -113,11 +113,11 @@ class Puts:
         self.n, self.last = 0, np.inf
         put = Store.put
 
-        def counted(store, *args, **what):
+        def counted(store, *args, **kwargs):
             self.n += 1
             if self.n >= self.last:
                 raise CutOffError
-            put(store, *args, **what)
+            put(store, *args, **kwargs)
 
         monkeypatch.setattr(Store, "put", counted)
 
@@ -134,42 +134,42 @@ def puts(monkeypatch):
 
 
 @pytest.fixture
-def looks(monkeypatch):
+def rule_calls(monkeypatch):
     """Count the calls of rules that read instances."""
     counted = {"n": 0}
     for rule in (Or, CountLogistic, CountTable):
         for name in ("gradient", "estep", "hessian_product", "gradient_and_statistics"):
             method = getattr(rule, name, None)
 
-            def look(self, *args, method=method, **how):
+            def counting(self, *args, method=method, **kwargs):
                 counted["n"] += 1
-                return method(self, *args, **how)
+                return method(self, *args, **kwargs)
 
             if method is not None:
-                monkeypatch.setattr(rule, name, look)
+                monkeypatch.setattr(rule, name, counting)
     return counted
 
 
-def fitted(model, data, **how):
-    return clone(model).set_params(random_state=0).fit(data.bags, data.y, **how)
+def fitted(model, data, **options):
+    return clone(model).set_params(random_state=0).fit(data.bags, data.y, **options)
 
 
-def numbers_of(model):
+def fitted_values(model):
     """Return all fitted values."""
-    found = {}
+    values = {}
     for name, value in vars(model).items():
         if name.endswith("_") and isinstance(value, (float, np.ndarray)) and name != "n_passes_":
-            found[name] = np.asarray(value)
+            values[name] = np.asarray(value)
     if hasattr(model, "params_"):
-        for number, component in enumerate(model.params_.components):
-            found |= {f"component {number}.{k}": part for k, part in enumerate(component)}
+        for i, component in enumerate(model.params_.components):
+            values |= {f"component {i}.{k}": part for k, part in enumerate(component)}
     if hasattr(model, "rule_") and hasattr(model.rule_, "parameters"):
-        found["rule"] = model.rule_.parameters()
-    return found
+        values["rule"] = model.rule_.parameters()
+    return values
 
 
 def assert_same_bits(model, whole):
-    ours, theirs = numbers_of(model), numbers_of(whole)
+    ours, theirs = fitted_values(model), fitted_values(whole)
     assert ours.keys() == theirs.keys()
     different = [name for name in ours if not np.array_equal(ours[name], theirs[name])]
     assert not different
@@ -201,21 +201,21 @@ def assert_agree(model, whole, rtol):
 
 
 @pytest.mark.parametrize("name", POINTS)
-def test_a_resumed_fit_agrees(name, puts, looks, tmp_path):
+def test_a_resumed_fit_agrees(name, puts, rule_calls, tmp_path):
     model, data, rtol = POINTS[name]
     path = tmp_path / "fit"
     without = fitted(model, data)
-    looks["n"] = 0
+    rule_calls["n"] = 0
     whole = fitted(model, data, checkpoint=path)
-    n, n_looks = puts.n, looks["n"]
+    n, n_calls = puts.n, rule_calls["n"]
     assert_same_bits(whole, without)
     for share in (0.3, 0.95):
         puts.cut_off(lambda: fitted(model, data, checkpoint=path), max(2, round(share * n)))
-        looks["n"] = 0
+        rule_calls["n"] = 0
         resumed = fitted(model, data, checkpoint=path)
         assert_agree(resumed, whole, rtol)
         assert not list(tmp_path.iterdir())
-        assert share < 0.9 or looks["n"] < max(0.6 * n_looks, 1)
+        assert share < 0.9 or rule_calls["n"] < max(0.6 * n_calls, 1)
         if hasattr(whole, "criterion_path_"):
             # Folds are bit-identical; the path of BIC continues from stored points.
             of_path = 0.0 if whole.criterion == "deviance" else rtol
@@ -224,16 +224,16 @@ def test_a_resumed_fit_agrees(name, puts, looks, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "place"),
+    ("name", "source"),
     [
         *((name, "memory") for name in LARGE),
         *((name, "file") for name in ("ridge", "cross-validation", "mixture", "discriminative mixture")),
     ],
 )
-def test_a_resumed_fit_of_many_bags_agrees(name, place, puts, large_from, tmp_path):
+def test_a_resumed_fit_of_many_bags_agrees(name, source, puts, large_from, tmp_path):
     large_from(1)
     model, data, rtol = LARGE[name]
-    if place == "file":
+    if source == "file":
         file = save_npz(tmp_path / "bags", data.bags, data.y)
         with np.load(file) as arrays:
             np.savez(file, **arrays)  # not compressed, so that it can be scanned
@@ -259,15 +259,15 @@ def test_a_resumed_fit_of_many_bags_agrees(name, place, puts, large_from, tmp_pa
 def test_a_resumed_path_agrees(data, large, puts, large_from, tmp_path):
     if large:
         large_from(1)
-    how = {"alphas": 6, "tol": 1e-8, "checkpoint": tmp_path / "path"}
+    options = {"alphas": 6, "tol": 1e-8, "checkpoint": tmp_path / "path"}
     without = milr_path(data.bags, data.y, alphas=6, tol=1e-8)
-    whole = milr_path(data.bags, data.y, **how)
+    whole = milr_path(data.bags, data.y, **options)
     for name in ("alphas", "objectives", "coefs", "intercepts", "kkt", "n_iter", "from_below"):
         np.testing.assert_array_equal(getattr(whole, name), getattr(without, name), name)
     n = puts.n
     for share in (0.3, 0.8):
-        puts.cut_off(lambda: milr_path(data.bags, data.y, **how), max(2, round(share * n)))
-        resumed = milr_path(data.bags, data.y, **how)
+        puts.cut_off(lambda: milr_path(data.bags, data.y, **options), max(2, round(share * n)))
+        resumed = milr_path(data.bags, data.y, **options)
         assert not list(tmp_path.iterdir())
         np.testing.assert_array_equal(resumed.alphas, whole.alphas)
         np.testing.assert_allclose(resumed.objectives, whole.objectives, rtol=1e-9)
@@ -319,13 +319,13 @@ CTRL_C = {
 
 
 @pytest.mark.parametrize("name", CTRL_C)
-def test_after_ctrl_c_the_file_stays_and_the_message_says_so(name, monkeypatch, tmp_path):
+def test_after_ctrl_c_the_file_remains_and_is_reported(name, monkeypatch, tmp_path):
     model, data, rtol, last = CTRL_C[name]
     path, put, n = tmp_path / "fit", Store.put, [0]
     whole = fitted(model, data, checkpoint=path)
 
-    def interrupting(store, *args, **what):
-        put(store, *args, **what)
+    def interrupting(store, *args, **kwargs):
+        put(store, *args, **kwargs)
         n[0] += 1
         if n[0] == last:
             os.kill(os.getpid(), signal.SIGINT)
@@ -355,7 +355,7 @@ def test_a_fit_may_be_cut_off_again_and_again(puts, tmp_path):
     assert_same_bits(fitted(model, data, checkpoint=path), whole)
 
 
-@pytest.mark.parametrize("given", [None, np.random.RandomState(5)], ids=["None", "RandomState"])
+@pytest.mark.parametrize("random_state", [None, np.random.RandomState(5)], ids=["None", "RandomState"])
 @pytest.mark.parametrize(
     "model",
     [
@@ -366,10 +366,10 @@ def test_a_fit_may_be_cut_off_again_and_again(puts, tmp_path):
     ids=lambda model: type(model).__name__,
 )
 @pytest.mark.filterwarnings("ignore::bagwise.exceptions.ConvergenceWarning")
-def test_a_seed_that_was_drawn_is_kept(model, given, puts, tmp_path):
+def test_a_seed_that_was_drawn_is_kept(model, random_state, puts, tmp_path):
     """Resumed fits use the stored seed, so their optima include those of all finished starts."""
     path, ends = tmp_path / "fit", []
-    model = clone(model).set_params(random_state=given)
+    model = clone(model).set_params(random_state=random_state)
     puts.cut_off(lambda: clone(model).fit(MIXED.bags, MIXED.y, checkpoint=path), 5)
     copy = path.read_bytes()
     for _ in range(2):
@@ -385,10 +385,10 @@ def test_inside_a_pipeline(puts, tmp_path):
         OnInstances(QuantileTransformer(n_quantiles=10)), MIMixture(n_init=3, random_state=0)
     )
     whole = clone(pipeline).fit(MIXED.bags, MIXED.y)
-    how = {"mimixture__checkpoint": tmp_path / "fit"}
-    puts.cut_off(lambda: clone(pipeline).fit(MIXED.bags, MIXED.y, **how), 30)
+    options = {"mimixture__checkpoint": tmp_path / "fit"}
+    puts.cut_off(lambda: clone(pipeline).fit(MIXED.bags, MIXED.y, **options), 30)
     assert (tmp_path / "fit").exists()
-    resumed = clone(pipeline).fit(MIXED.bags, MIXED.y, **how)
+    resumed = clone(pipeline).fit(MIXED.bags, MIXED.y, **options)
     assert_same_bits(resumed[-1], whole[-1])
     assert not list(tmp_path.iterdir())
 

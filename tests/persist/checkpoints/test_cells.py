@@ -97,9 +97,9 @@ def test_nothing_else_is_unpacked(form):
     "rule", [Or(), CountLogistic(0.25, 3.0, ("slope",)), CountTable(np.array([0.1, 0.7]))]
 )
 def test_parameters_are_taken_apart_and_put_together(rule):
-    def params(number):
-        component = GaussianParams(np.full(2, number), number * np.eye(2))
-        return MixtureParams(np.zeros(2) + number, np.zeros(1), [component], 1, rule)
+    def params(value):
+        component = GaussianParams(np.full(2, value), value * np.eye(2))
+        return MixtureParams(np.zeros(2) + value, np.zeros(1), [component], 1, rule)
 
     packer = Packer()
     terms = packer.pack(taken_apart(params(1 / 3)))
@@ -141,7 +141,7 @@ def test_cells_that_have_ended_are_not_computed_again(tmp_path):
     cut_off(path, cells)
     with opened(path, identity) as checkpoint:
         assert [len(cell) for cell in cells(checkpoint)] == [0, 1, 2]
-        assert not [place for place in checkpoint.store.entries if "inside" in place]
+        assert not [name for name in checkpoint.store.entries if "inside" in name]
     assert computed == [0, 1, 2] and not path.exists()
 
 
@@ -160,12 +160,12 @@ def test_a_run_with_another_question_is_not_the_same_run(tmp_path):
     path = tmp_path / "run"
 
     def runs(checkpoint, questions):
-        known = []
+        ended = []
         for question in questions:
             run = checkpoint.next_run(*question)
-            known.append(run.has_ended)
+            ended.append(run.has_ended)
             run.finish(1.0)
-        return known
+        return ended
 
     cut_off(
         path, lambda checkpoint: runs(checkpoint, [(np.zeros(2), 1.0), (np.zeros(2), 2.0), (np.ones(2), 2.0)])
@@ -263,12 +263,12 @@ def test_threads_keep_their_states(tmp_path):
     path = tmp_path / "run"
 
     def run(checkpoint):
-        def work(number):
-            here = checkpoint.within(f"start {number}")
+        def work(i_start):
+            cell = checkpoint.within(f"start {i_start}")
             for n in range(50):
-                here.keep(np.full(3, number + n))
+                cell.keep(np.full(3, i_start + n))
 
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+        threads = [threading.Thread(target=work, args=(i_start,)) for i_start in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -276,8 +276,8 @@ def test_threads_keep_their_states(tmp_path):
 
     cut_off(path, run)
     with opened(path, identity) as checkpoint:
-        states = [checkpoint.within(f"start {number}").state(None) for number in range(8)]
-    assert [state[0] for state in states] == [number + 49 for number in range(8)]
+        states = [checkpoint.within(f"start {i_start}").state(None) for i_start in range(8)]
+    assert [state[0] for state in states] == [i_start + 49 for i_start in range(8)]
 
 
 def test_a_link_leads_to_the_file(tmp_path):
@@ -299,7 +299,7 @@ def usual_handler():
     signal.signal(signal.SIGINT, before)
 
 
-def test_what_a_solver_does_after_ctrl_c_is_not_kept(tmp_path, usual_handler):
+def test_states_after_ctrl_c_are_not_stored(tmp_path, usual_handler):
     path = tmp_path / "run"
 
     def run():
@@ -317,12 +317,12 @@ def test_what_a_solver_does_after_ctrl_c_is_not_kept(tmp_path, usual_handler):
         assert checkpoint.within("a").state(None) == 1.0 and not checkpoint.within("b").has_ended
 
 
-def test_fits_inside_have_a_place_each_and_the_outermost_removes_the_file(tmp_path):
+def test_inner_fits_have_their_own_cells_and_the_outer_removes_the_file(tmp_path):
     path, computed = tmp_path / "run", []
 
-    def member(checkpoint, number):
-        with opened(checkpoint, lambda: {"model": "member", "parameters": {"n": str(number)}}) as place:
-            return place.cell("fit", lambda: computed.append(number) or number)
+    def member(checkpoint, n):
+        with opened(checkpoint, lambda: {"model": "member", "parameters": {"n": str(n)}}) as cell:
+            return cell.cell("fit", lambda: computed.append(n) or n)
 
     def ensemble(checkpoint):
         return [member(checkpoint.within(f"member {n}"), n) for n in range(3)]
