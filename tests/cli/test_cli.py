@@ -124,7 +124,7 @@ def test_a_mistake_ends_with_one_sentence_and_status_2(name, content, options, m
     assert message in err
 
 
-def test_a_folder_in_place_of_a_file_is_a_mistake_too(tmp_path, capsys):
+def test_folder_with_the_name_of_a_file_is_refused(tmp_path, capsys):
     (tmp_path / "folder.npz").mkdir()
     assert main(["check", str(tmp_path / "folder.npz")]) == 2
     assert "Traceback" not in capsys.readouterr().err
@@ -215,8 +215,8 @@ def test_the_demo_says_what_it_is_doing_where_no_bar_can(monkeypatch, capsys, tm
         assert main(["demo", "--bags", "20"]) == 0
     models = [model.name for model in REPRESENTATIVES]
     assert "loading the digits" in seen[models[0]]
-    for number, name in enumerate(models, start=1):
-        assert seen[name].endswith(f"model {number} of {len(models)}: {name} ...\n")
+    for index, name in enumerate(models, start=1):
+        assert seen[name].endswith(f"model {index} of {len(models)}: {name} ...\n")
     assert seen["_draw"].endswith("drawing the plot ...\n")
     assert seen["_write_page"].endswith("writing the report ...\n")
     assert set(threads) == {1}, "several threads are slower on small matrices"

@@ -25,8 +25,8 @@ def table(tmp_path_factory):
 
 
 def test_a_comparison_is_told_before_and_shown_after(table, capsys):
-    asked = ["compare", table, *COLUMNS, "--positive", "yes", "--groups", "batch", "--cv", "3"]
-    assert main([*asked, "--models", "single,statistics"]) == 0
+    command = ["compare", table, *COLUMNS, "--positive", "yes", "--groups", "batch", "--cv", "3"]
+    assert main([*command, "--models", "single,statistics"]) == 0
     out = capsys.readouterr().out
     before, after = out.split("accuracy", 1)
     assert "2 models and 2 baselines: single; statistics." in before
@@ -36,12 +36,16 @@ def test_a_comparison_is_told_before_and_shown_after(table, capsys):
 
 
 def test_scripts_get_scores_choices_and_what_repeats_it(table, capsys):
-    asked = ["compare", table, *COLUMNS, "--positive", "yes", "--cv", "2", "--json"]
-    assert main([*asked, "--models", "single", "--scoring", "f1,accuracy"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert {one["model"] for one in found["models"]} == {"single", "most frequent label", "size of the bag"}
-    assert len(found["models"][0]["scores"]["f1"]["splits"]) == 2
-    assert found["seed"] == 0 and len(found["digest"]) == 32 and "bagwise" in found["versions"]
+    command = ["compare", table, *COLUMNS, "--positive", "yes", "--cv", "2", "--json"]
+    assert main([*command, "--models", "single", "--scoring", "f1,accuracy"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert {model["model"] for model in content["models"]} == {
+        "single",
+        "most frequent label",
+        "size of the bag",
+    }
+    assert len(content["models"][0]["scores"]["f1"]["splits"]) == 2
+    assert content["seed"] == 0 and len(content["digest"]) == 32 and "bagwise" in content["versions"]
 
 
 @pytest.mark.parametrize(
@@ -67,15 +71,15 @@ def test_a_model_that_fails_ends_with_status_1(table, capsys, monkeypatch):
         raise ValueError("it does not like these bags.")
 
     monkeypatch.setattr("bagwise.models.wrappers.single_instance.SingleInstanceClassifier.fit", fails)
-    asked = ["compare", table, *COLUMNS, "--positive", "yes", "--cv", "2", "--models", "single,statistics"]
-    assert main(asked) == 1
+    command = ["compare", table, *COLUMNS, "--positive", "yes", "--cv", "2", "--models", "single,statistics"]
+    assert main(command) == 1
     assert "single failed: split 1 of 2: it does not like these bags." in capsys.readouterr().out
 
 
 def test_the_page_calls_classes_by_the_words_of_the_labels(table, tmp_path, capsys):
     page = tmp_path / "shapes.html"
-    asked = ["compare", table, *COLUMNS, "--positive", "yes", "--cv", "2", "--models", "milr"]
-    assert main([*asked, "--html", str(page)]) == 0
+    command = ["compare", table, *COLUMNS, "--positive", "yes", "--cv", "2", "--models", "milr"]
+    assert main([*command, "--html", str(page)]) == 0
     assert "written" in capsys.readouterr().out
     text = page.read_text("utf-8")
     assert "probability of yes" in text and "probability of positive" not in text

@@ -32,8 +32,8 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("every")
     data = make_noisy_or_bags(40, coef=[3.0, -3.0], intercept=-3.0, random_state=0)
     lines = ["molecule,activity,angle,charge"]
-    for number, (X, label) in enumerate(zip(data.bags, data.y, strict=True)):
-        lines += [f"{number:03d},{'yes' if label else 'no'},{a},{b}" for a, b in X.tolist()]
+    for index, (X, label) in enumerate(zip(data.bags, data.y, strict=True)):
+        lines += [f"{index:03d},{'yes' if label else 'no'},{a},{b}" for a, b in X.tolist()]
     (folder / "a.csv").write_text("\n".join(lines) + "\n")
     return folder
 
@@ -57,9 +57,9 @@ def commands(folder):
 @pytest.mark.slow
 def test_every_command_writes_one_json_object_and_nothing_else(folder, capsys):
     pytest.importorskip("matplotlib", reason="for plots")
-    found = commands(folder)
-    assert set(found) == set(NAMES)
-    for name, arguments in found.items():
+    all_commands = commands(folder)
+    assert set(all_commands) == set(NAMES)
+    for name, arguments in all_commands.items():
         assert main([*arguments, "--json"]) in (0, 1), name
         out, err = capsys.readouterr()
         assert isinstance(json.loads(out), dict) and err == "", name

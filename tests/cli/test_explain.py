@@ -14,9 +14,9 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("explain")
     data = make_noisy_or_bags(40, coef=[3.0, -3.0], intercept=-3.0, random_state=0)
     lines = ["molecule;activity;conformer;angle;charge"]
-    for number, (X, label) in enumerate(zip(data.bags, data.y, strict=True)):
+    for index, (X, label) in enumerate(zip(data.bags, data.y, strict=True)):
         word = "active" if label else "inactive"
-        lines += [f"{number:03d};{word};c{j};{a};{b}" for j, (a, b) in enumerate(X.tolist())]
+        lines += [f"{index:03d};{word};c{j};{a};{b}" for j, (a, b) in enumerate(X.tolist())]
     (folder / "train.csv").write_text("\n".join(lines) + "\n")
     (folder / "one.csv").write_text("molecule,angle,charge\n9,1,0\n9,0,1\n")
     arguments = ["fit", str(folder / "train.csv"), "--bag", "molecule", "--label", "activity", "--cv", "0"]
@@ -38,14 +38,14 @@ def test_a_bag_is_explained_in_words_with_table_and_picture(folder, tmp_path, ca
 def test_scripts_get_the_same_as_python(folder, capsys):
     model, data = str(folder / "m.bagwise"), str(folder / "train.csv")
     assert main(["explain", model, data, "--id", "007", "--json", "-k", "2"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    content = json.loads(capsys.readouterr().out)
     bags, y = load_bags(data, bag="molecule", label="activity", positive="active")
     expected = explain_bag(load(model), bags, "007", y=y, n_instances=2)
-    assert found["columns"]["without"] == expected.columns["without"].tolist()
-    assert found["value"] == expected.value and found["positive"] == "active"
-    assert found["label"] == ("active" if expected.label else "inactive")
+    assert content["columns"]["without"] == expected.columns["without"].tolist()
+    assert content["value"] == expected.value and content["positive"] == "active"
+    assert content["label"] == ("active" if expected.label else "inactive")
     effects = [effect._asdict() for effect in expected.features[0][1]]
-    assert found["features"][0]["features"] == effects
+    assert content["features"][0]["features"] == effects
 
 
 def test_one_bag_without_a_label_needs_no_id(folder, capsys):

@@ -24,9 +24,9 @@ def table(tmp_path_factory):
     data = make_noisy_or_bags(80, coef=[3.0, -3.0, 0.0], intercept=-3.0, random_state=0)
     path = tmp_path_factory.mktemp("data") / "train.csv"
     lines = ["molecule,activity,batch,angle,charge,weight"]
-    for number, (X, label) in enumerate(zip(data.bags, data.y, strict=True)):
+    for index, (X, label) in enumerate(zip(data.bags, data.y, strict=True)):
         word = "active" if label else "inactive"
-        lines += [f"{number:03d},{word},b{number % 31},{','.join(map(str, row))}" for row in X.tolist()]
+        lines += [f"{index:03d},{word},b{index % 31},{','.join(map(str, row))}" for row in X.tolist()]
     path.write_text("\n".join(lines) + "\n")
     return path
 
@@ -60,11 +60,11 @@ def test_a_model_is_fitted_judged_and_saved_with_the_words_of_its_labels(table, 
 
 def test_scripts_get_everything_as_json(table, tmp_path, capsys):
     assert fit(table, tmp_path / "m.bagwise", "-m", "statistics", "--cv", "3", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
-    accuracy = found["scores"]["accuracy"]
+    content = json.loads(capsys.readouterr().out)
+    accuracy = content["scores"]["accuracy"]
     assert 0 <= accuracy["low"] < accuracy["value"] < accuracy["high"] <= 1
-    assert found["folds"] == 3 and found["warnings"] == [] and found["written"].endswith("m.bagwise")
-    assert {finding["topic"] for finding in found["findings"]} >= {"values", "labels", "size and label"}
+    assert content["folds"] == 3 and content["warnings"] == [] and content["written"].endswith("m.bagwise")
+    assert {finding["topic"] for finding in content["findings"]} >= {"values", "labels", "size and label"}
 
 
 def test_the_scores_are_those_of_scikit_learn_on_the_same_folds(table, tmp_path, capsys):
@@ -73,7 +73,7 @@ def test_the_scores_are_those_of_scikit_learn_on_the_same_folds(table, tmp_path,
 
     options = ["-m", "milr", "--cv", "4", "--seed", "3", "--json"]
     assert fit(table, tmp_path / "m.bagwise", *options) == 0
-    found = json.loads(capsys.readouterr().out)["scores"]
+    scores = json.loads(capsys.readouterr().out)["scores"]
     bags, y = load_bags(table, bag="molecule", label="activity", positive="active")
     hits, areas, pairs, errors = [], [], [], []
     for train, test in StratifiedKFold(4, shuffle=True, random_state=3).split(np.zeros(len(y)), y):
@@ -83,12 +83,12 @@ def test_the_scores_are_those_of_scikit_learn_on_the_same_folds(table, tmp_path,
         errors.append((probability - y[test]) ** 2)
         areas.append(roc_auc_score(y[test], probability))
         pairs.append(y[test].sum() * (~y[test]).sum())
-    assert found["accuracy"]["value"] == pytest.approx(np.concatenate(hits).mean())
-    assert found["auc"]["value"] == pytest.approx(np.average(areas, weights=pairs))
-    assert found["brier"]["value"] == pytest.approx(np.concatenate(errors).mean())
+    assert scores["accuracy"]["value"] == pytest.approx(np.concatenate(hits).mean())
+    assert scores["auc"]["value"] == pytest.approx(np.average(areas, weights=pairs))
+    assert scores["brier"]["value"] == pytest.approx(np.concatenate(errors).mean())
     positive = np.concatenate(hits)[np.concatenate([y[t] for _, t in StratifiedKFold(
         4, shuffle=True, random_state=3).split(np.zeros(len(y)), y)])]  # fmt: skip
-    assert found["recall_active"]["value"] == pytest.approx(positive.mean())
+    assert scores["recall_active"]["value"] == pytest.approx(positive.mean())
 
 
 def test_every_public_classifier_has_a_short_name_or_is_a_wrapper():
@@ -126,7 +126,7 @@ def test_every_model_is_fitted_has_a_page_and_is_loaded_again(name, table, tmp_p
     assert set(load(path).predict(bags).tolist()) <= {False, True}
 
 
-def test_what_a_model_needs_and_is_not_installed_is_said(table, tmp_path, capsys, monkeypatch):
+def test_missing_library_of_a_model_is_named(table, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     assert fit(table, tmp_path / "m.bagwise", "-m", "attention", "--cv", "0") == 2
     assert "pip install 'bagwise[torch]'" in capsys.readouterr().err
@@ -143,7 +143,7 @@ def test_a_fit_writes_a_page_in_the_words_of_the_labels(table, tmp_path, capsys)
     assert "resamples of groups" in text and f"--html {page}" in text and "bagwise fit" in text
     # The page shows the same scores as the screen.
     accuracy = next(line.split() for line in out.splitlines() if line.startswith("accuracy"))
-    assert all(f">{number}</td>" in text for number in accuracy[1:])
+    assert all(f">{value}</td>" in text for value in accuracy[1:])
 
 
 def test_a_page_of_a_fit_without_folds_says_so(table, tmp_path, capsys):
@@ -191,14 +191,14 @@ def test_many_classes_go_to_a_model_that_takes_them(tmp_path, capsys):
     rng = np.random.default_rng(0)
     y = np.repeat(["cat", "dog", "owl"], 10)
     X = [
-        rng.normal(size=(3, 2)) + 4 * np.eye(3)[place][:2] - 4 * (place == 2)
-        for place in np.repeat(range(3), 10)
+        rng.normal(size=(3, 2)) + 4 * np.eye(3)[code][:2] - 4 * (code == 2)
+        for code in np.repeat(range(3), 10)
     ]
     path = save_bags(tmp_path / "a.npz", Bags.from_list(X), y)
     model = tmp_path / "m.bagwise"
     assert main(["fit", str(path), "-m", "misssvm", "-o", str(model), "--cv", "2", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert list(found["scores"]) == ["accuracy", "recall_owl", "recall_dog", "recall_cat"]
+    content = json.loads(capsys.readouterr().out)
+    assert list(content["scores"]) == ["accuracy", "recall_owl", "recall_dog", "recall_cat"]
     assert "labels" not in read_card(model)["about"]
     assert main(["fit", str(path), "-m", "milr", "-o", str(model)]) == 2
     assert "there are 3 labels, 'cat', 'dog', 'owl'" in capsys.readouterr().err
@@ -251,14 +251,14 @@ def test_mistakes_are_one_sentence_and_leave_no_model(options, message, table, t
     assert message in err and err.count("\n") == 1 and not path.exists()
 
 
-def test_mistakes_about_labels_and_places(table, tmp_path, capsys):
+def test_mistakes_about_labels_and_paths_are_refused(table, tmp_path, capsys):
     path = tmp_path / "m.bagwise"
-    for options, told in (
+    for options, message in (
         ({"positive": None}, "the labels are 'active', 'inactive': choose the positive one with --positive"),
         ({"positive": "aktiv"}, "--positive 'aktiv' is not a label in the data; the labels are 'active', 'i"),
     ):
         assert fit(table, path, "-m", "milr", **options) == 2
-        assert told in capsys.readouterr().err
+        assert message in capsys.readouterr().err
     assert main(["fit", str(table), "--bag", "molecule", "-m", "milr", "-o", str(path)]) == 2
     assert "has no labels; name their column with --label" in capsys.readouterr().err
     assert fit(table, tmp_path / "no" / "m.bagwise", "-m", "milr") == 2
@@ -275,7 +275,7 @@ def test_settings_are_read_as_python_writes_them():
     assert make_model("statistics", [], 7)[-1].random_state == 7
 
 
-def test_what_is_found_in_the_data_is_told_in_the_words_of_the_labels(tmp_path, capsys):
+def test_findings_use_the_names_of_the_labels(tmp_path, capsys):
     rows = ["bag,label,a"]
     for bag in range(40):
         word, size = ("ill", 6) if bag % 2 else ("well", 2)
@@ -283,5 +283,5 @@ def test_what_is_found_in_the_data_is_told_in_the_words_of_the_labels(tmp_path, 
     (tmp_path / "bags.csv").write_text("\n".join(rows))
     command = ["fit", str(tmp_path / "bags.csv"), "--positive", "ill", "--model", "milr", "--cv", "0"]
     main([*command, "-o", str(tmp_path / "m.bagwise")])
-    said = capsys.readouterr().out
-    assert "bags labelled 'well' are smaller" in said and "sorts last" not in said
+    output = capsys.readouterr().out
+    assert "bags labelled 'well' are smaller" in output and "sorts last" not in output

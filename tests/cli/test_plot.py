@@ -25,14 +25,14 @@ def folder(tmp_path_factory):
     return folder
 
 
-def plot(folder, model, data, what, out, *options):
+def plot(folder, model, data, kind, out, *options):
     return main(
         [
             "plot",
             str(folder / f"{model}.bagwise"),
             str(folder / data),
             "--what",
-            what,
+            kind,
             "-o",
             str(out),
             *options,
@@ -40,18 +40,18 @@ def plot(folder, model, data, what, out, *options):
     )
 
 
-@pytest.mark.parametrize(("model", "what"), [("milr", "path"), ("softor", "rule"), ("milr", "calibration")])
-def test_a_picture_is_written(folder, model, what, tmp_path, capsys):
-    assert plot(folder, model, "train.csv", what, tmp_path / "a.png") == 0
+@pytest.mark.parametrize(("model", "kind"), [("milr", "path"), ("softor", "rule"), ("milr", "calibration")])
+def test_a_picture_is_written(folder, model, kind, tmp_path, capsys):
+    assert plot(folder, model, "train.csv", kind, tmp_path / "a.png") == 0
     assert capsys.readouterr().out.endswith(f"written: {tmp_path / 'a.png'}\n")
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("model", ["milr", "statistics"])
 def test_bags_of_the_fit_are_judged_by_folds_and_others_by_themselves(folder, model, tmp_path, capsys):
-    for data, told in (("train.csv", "These are the training bags"), ("new.csv", "not the training bags")):
+    for data, message in (("train.csv", "These are the training bags"), ("new.csv", "not the training bags")):
         assert plot(folder, model, data, "calibration", tmp_path / "a.svg", "--json") == 0
-        assert told in json.loads(capsys.readouterr().out)["remark"]
+        assert message in json.loads(capsys.readouterr().out)["remark"]
 
 
 def test_a_slide_is_drawn_at_its_coordinates(tmp_path, capsys):
@@ -69,13 +69,13 @@ def test_a_slide_is_drawn_at_its_coordinates(tmp_path, capsys):
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     assert main([*draw, "--id", "s04", "--image", str(tmp_path / "a.png")]) == 0
     capsys.readouterr()
-    for options, told in (
+    for options, message in (
         ([], "there are 30 bags; choose the one to draw with --id"),
         (["--id", "s3"], "there is no bag 's3'"),
         (["--id", "s03", "--coords", "px,py"], "py"),
     ):
         assert main([*draw, *options]) == 2
-        assert told in capsys.readouterr().err
+        assert message in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -85,7 +85,7 @@ def test_other_models_are_shown_the_rules_that_the_data_support(folder, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("model", "data", "what", "out", "message"),
+    ("model", "data", "kind", "out", "message"),
     [
         ("statistics", "train.csv", "path", "a.png", "has no penalty path; only milr and milr-cv have one"),
         ("misssvm", "train.csv", "calibration", "a.png", "has no predict_proba, and scores have no"),
@@ -94,7 +94,7 @@ def test_other_models_are_shown_the_rules_that_the_data_support(folder, tmp_path
         ("milr", "train.csv", "path", "a.doc", "-o must end in one of"),
     ],
 )
-def test_mistakes_are_one_sentence(folder, model, data, what, out, message, tmp_path, capsys):
-    assert plot(folder, model, data, what, tmp_path / out) == 2
-    told = capsys.readouterr().err
-    assert message in told and told.count("\n") == 1 and not (tmp_path / out).exists()
+def test_mistakes_are_one_sentence(folder, model, data, kind, out, message, tmp_path, capsys):
+    assert plot(folder, model, data, kind, tmp_path / out) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1 and not (tmp_path / out).exists()

@@ -26,12 +26,12 @@ HEADER = "molecule,activity,batch,angle,charge"
 COLUMNS = ["--bag", "molecule", "--label", "activity", "--positive", "active"]
 
 
-def write(path, data, first=0, columns=HEADER, words=("inactive", "active")):
+def write(path, data, first=0, columns=HEADER, labels=("inactive", "active")):
     """Write bags to a CSV file with these columns."""
     lines = [columns]
-    for number, (X, label) in enumerate(zip(data.bags, data.y, strict=True), start=first):
+    for index, (X, label) in enumerate(zip(data.bags, data.y, strict=True), start=first):
         for angle, charge in X.tolist():
-            cells = {"molecule": f"{number:03d}", "activity": words[label], "batch": str(number % 5)}
+            cells = {"molecule": f"{index:03d}", "activity": labels[label], "batch": str(index % 5)}
             cells |= {"angle": str(angle), "charge": str(charge)}
             lines.append(",".join(cells[name] for name in columns.split(",")))
     path.write_text("\n".join(lines) + "\n")
@@ -42,13 +42,13 @@ def write(path, data, first=0, columns=HEADER, words=("inactive", "active")):
 def folder(tmp_path_factory):
     """A folder with training bags, a model fitted to them, several new bags, and a file with a single bag."""
     folder = tmp_path_factory.mktemp("predict")
-    train, new, one = (
+    train, new, single = (
         make_noisy_or_bags(n, coef=[3.0, -3.0], intercept=-3.0, random_state=seed)
         for n, seed in ((60, 0), (7, 1), (1, 2))
     )
     write(folder / "train.csv", train)
     write(folder / "new.csv", new, 100, "charge,molecule,angle")
-    write(folder / "one.csv", one, 7, "batch,charge,molecule,angle")
+    write(folder / "one.csv", single, 7, "batch,charge,molecule,angle")
     arguments = ["fit", str(folder / "train.csv"), *COLUMNS, "-m", "milr", "--set", "n_init=1", "--cv", "0"]
     assert main([*arguments, "-o", str(folder / "m.bagwise")]) == 0
     return folder
@@ -98,7 +98,7 @@ def test_without_a_file_the_first_rows_are_shown(folder, capsys):
 
 def test_labels_of_new_bags_may_be_missing_or_others(folder, tmp_path, capsys):
     data = make_noisy_or_bags(3, coef=[3.0, -3.0], random_state=4)
-    path = write(tmp_path / "a.csv", data, words=("", ""))
+    path = write(tmp_path / "a.csv", data, labels=("", ""))
     assert main(["predict", str(folder / "m.bagwise"), str(path), "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["predictions"]) == 3
 
@@ -144,7 +144,7 @@ def test_mistakes_are_one_sentence(folder, tmp_path, capsys):
     (tmp_path / "less.csv").write_text("molecule,angle\n1,2\n1,3\n")
     (tmp_path / "text.csv").write_text("molecule,angle,charge\n1,2,high\n1,3,1\n")
     (tmp_path / "other.csv").write_text("mol,angle,charge\n1,2,3\n1,3,1\n")
-    for arguments, told in (
+    for arguments, message in (
         ([str(tmp_path / "no.bagwise"), new], "cannot read"),
         ([new, new], "is not a model written by bagwise.save"),
         ([model, str(tmp_path / "no.csv")], "there is no file or folder"),
@@ -157,7 +157,7 @@ def test_mistakes_are_one_sentence(folder, tmp_path, capsys):
     ):
         assert main(["predict", *arguments]) == 2
         out, err = capsys.readouterr()
-        assert told in err and err.count("\n") == 1 and out == ""
+        assert message in err and err.count("\n") == 1 and out == ""
 
 
 @pytest.mark.slow
@@ -173,6 +173,6 @@ assert main(["predict", *sys.argv[1:]]) == 0
 def test_frames_come_as_dictionaries_on_request():
     data = make_noisy_or_bags(20, random_state=0)
     model = MILogisticRegression(n_init=1).fit(data.bags, data.y)
-    found, frame = predict_frame(model, data.bags, backend=dict), predict_frame(model, data.bags)
-    assert list(found) == list(frame.columns)
-    assert all(np.array_equal(found[name], frame[name].to_numpy()) for name in found)
+    columns, frame = predict_frame(model, data.bags, backend=dict), predict_frame(model, data.bags)
+    assert list(columns) == list(frame.columns)
+    assert all(np.array_equal(columns[name], frame[name].to_numpy()) for name in columns)

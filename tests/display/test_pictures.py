@@ -80,7 +80,7 @@ def drawers():
     mixed = make_mixture_bags(20, random_state=0)
     mixture = MIMixture(n_init=1, random_state=0).fit(mixed.bags, mixed.y)
     few = BAGS[:3]
-    lit, said = model.predict_proba_instances(few)[:, 1], [0.1, 0.9, 0.2]
+    lit, of_bags = model.predict_proba_instances(few)[:, 1], [0.1, 0.9, 0.2]
     explanation = explain_bag(model, BAGS, "s3")
     copied = {"copied": SingleInstanceClassifier()}
     comparison = compare(BAGS, Y, copied, cv=2, random_state=0, verbose=0)
@@ -100,8 +100,8 @@ def drawers():
         "heat map": lambda ax: plot_heatmap(model, BAGS, "s3", ax=ax),
         "time": lambda ax: plot_sequence(model, BAGS, "s3", time="time", ax=ax),
         "text": lambda ax: plot_sequence(model, BAGS, "s3", text="words", ax=ax),
-        "images": lambda ax: plot_bags(few, lit, image_shape=(2, 2), y=Y[:3], probability=said, ax=ax),
-        "tables": lambda ax: plot_bags(few, lit, y=Y[:3], probability=said, title="t", ax=ax),
+        "images": lambda ax: plot_bags(few, lit, image_shape=(2, 2), y=Y[:3], probability=of_bags, ax=ax),
+        "tables": lambda ax: plot_bags(few, lit, y=Y[:3], probability=of_bags, title="t", ax=ax),
         "explanation": lambda ax: explanation.plot(ax=ax),
         "comparison": lambda ax: comparison.plot(ax=ax),
     }  # fmt: skip
@@ -274,9 +274,9 @@ def squares(display) -> np.ndarray:
 
 def test_patches_lie_at_their_coordinates_in_their_colours(model):
     display = plot_heatmap(model, BAGS, "s3")
-    found = squares(display)
-    np.testing.assert_array_equal(found[:, 0], BAGS.instance_columns["coords"][12:16])
-    assert (np.ptp(found, axis=1) == 256).all()
+    corners = squares(display)
+    np.testing.assert_array_equal(corners[:, 0], BAGS.instance_columns["coords"][12:16])
+    assert (np.ptp(corners, axis=1) == 256).all()
     bottom, top = display.ax_.get_ylim()
     assert bottom > top, "the y axis must point downwards"
     from matplotlib.colors import LinearSegmentedColormap
@@ -290,14 +290,14 @@ def test_patches_lie_at_their_coordinates_in_their_colours(model):
 def test_the_size_of_patches_is_their_usual_distance(model):
     rng = np.random.default_rng(0)
     grid = np.stack(np.meshgrid(np.arange(10), np.arange(8)), axis=-1).reshape(-1, 2) * 512
-    aside = grid[:6] + np.array([37, 9000])
-    places = np.vstack([grid[rng.random(80) < 0.8], aside, [[20000, 20000]]])
-    columns = {"x": places[:, 0], "y": places[:, 1]}
-    bags = Bags(rng.normal(size=(len(places), 4)), [0, len(places)], instance_columns=columns)
+    distant = grid[:6] + np.array([37, 9000])
+    coordinates = np.vstack([grid[rng.random(80) < 0.8], distant, [[20000, 20000]]])
+    columns = {"x": coordinates[:, 0], "y": coordinates[:, 1]}
+    bags = Bags(rng.normal(size=(len(coordinates), 4)), [0, len(coordinates)], instance_columns=columns)
     assert (np.ptp(squares(plot_heatmap(model, bags, 0)), axis=1) == 512).all()
     assert (np.ptp(squares(plot_heatmap(model, bags, 0, patch_size=64)), axis=1) == 64).all()
     alone = plot_heatmap(model, bags[[0]].with_instances(bags.instances), 0, coords=("y", "x"))
-    np.testing.assert_array_equal(squares(alone)[:, 0], places[:, ::-1])
+    np.testing.assert_array_equal(squares(alone)[:, 0], coordinates[:, ::-1])
 
 
 def test_a_thumbnail_lies_below(model):
@@ -369,18 +369,18 @@ def test_lines_of_text_are_as_long_as_they_are_probable(model):
 
 def test_of_a_long_text_the_most_probable_lines_are_shown(model):
     n = 100
-    words = np.array([f"line {i}" for i in range(n)])
-    bags = Bags(np.random.default_rng(0).normal(size=(n, 4)), [0, n], instance_columns={"words": words})
+    lines = np.array([f"line {i}" for i in range(n)])
+    bags = Bags(np.random.default_rng(0).normal(size=(n, 4)), [0, n], instance_columns={"words": lines})
     ax = plot_sequence(model, bags, 0, text="words").ax_
     best = np.sort(np.argsort(-model.predict_proba_instances(bags)[:, 1])[:40])
-    assert [t.get_text() for t in ax.texts if t.get_text().startswith("line")] == words[best].tolist()
+    assert [t.get_text() for t in ax.texts if t.get_text().startswith("line")] == lines[best].tolist()
     assert "60 more not shown" in ax.get_xlabel()
 
 
 # ------------------------------------------------------------ bags of numeric features
 
 
-def test_tables_show_features_in_deviations_and_intensities_beside():
+def test_tables_show_standardized_features_next_to_intensities():
     rng = np.random.default_rng(0)
     bags = Bags(rng.normal(size=(9, 3)) * [1, 10, 0] + 5, [0, 3, 9], feature_names=["a", "b", "c"])
     lit = np.linspace(0, 1, 9)

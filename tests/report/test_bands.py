@@ -30,9 +30,11 @@ def test_the_area_below_the_curve_is_the_auc_inside_folds(ties):
 def test_the_curve_of_one_fold_is_scikit_learns():
     positive, score, _ = draw()
     band = roc_band(positive, score, np.zeros(len(score)))
-    alarms, found, _ = roc_curve(positive, score, drop_intermediate=False)
-    inside = np.array([x not in alarms for x in band.x])  # elsewhere the curve may be vertical
-    np.testing.assert_allclose(band.y[inside], np.interp(band.x[inside], alarms, found), atol=1e-12)
+    false_alarm_rates, hit_rates, _ = roc_curve(positive, score, drop_intermediate=False)
+    inside = np.array([x not in false_alarm_rates for x in band.x])  # elsewhere the curve may be vertical
+    np.testing.assert_allclose(
+        band.y[inside], np.interp(band.x[inside], false_alarm_rates, hit_rates), atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("ties", [False, True])
@@ -49,18 +51,23 @@ def test_bands_are_quantiles_over_resampled_bags():
     positive, score, fold = draw(n=60, n_folds=2)
     band = roc_band(positive, score, fold, seed=5)
     rng = np.random.default_rng(5)
-    where = [np.flatnonzero(positive), np.flatnonzero(~positive)]
+    strata = [np.flatnonzero(positive), np.flatnonzero(~positive)]
     curves = []
     for _ in range(band.n_draws):
-        rows = np.concatenate([units[rng.integers(len(units), size=len(units))] for units in where])
+        rows = np.concatenate([units[rng.integers(len(units), size=len(units))] for units in strata])
         height, pairs = 0.0, 0.0
         for k in (0, 1):
-            some = rows[fold[rows] == k]
-            n_pairs = positive[some].sum() * (~positive[some]).sum()
+            in_fold = rows[fold[rows] == k]
+            n_pairs = positive[in_fold].sum() * (~positive[in_fold]).sum()
             if n_pairs:
-                alarms, found, _ = roc_curve(positive[some], score[some], drop_intermediate=False)
-                assert 0.335 not in alarms  # where the curve could be vertical
-                height, pairs = height + n_pairs * np.interp(0.335, alarms, found), pairs + n_pairs
+                false_alarm_rates, hit_rates, _ = roc_curve(
+                    positive[in_fold], score[in_fold], drop_intermediate=False
+                )
+                assert 0.335 not in false_alarm_rates  # where the curve could be vertical
+                height, pairs = (
+                    height + n_pairs * np.interp(0.335, false_alarm_rates, hit_rates),
+                    pairs + n_pairs,
+                )
         curves.append(height / pairs)
     assert band.x[67] == pytest.approx(0.335)
     assert band.low[67] == pytest.approx(np.quantile(curves, 0.025), abs=1e-9)
@@ -69,18 +76,18 @@ def test_bands_are_quantiles_over_resampled_bags():
 
 def test_the_same_seed_gives_the_same_band_and_another_a_near_one():
     positive, score, fold = draw()
-    one, same, other = (roc_band(positive, score, fold, seed=seed) for seed in (1, 1, 2))
-    assert np.array_equal(one.low, same.low) and np.array_equal(one.high, same.high)
-    assert not np.array_equal(one.low, other.low) and np.abs(one.low - other.low).max() < 0.1
+    band, same, other = (roc_band(positive, score, fold, seed=seed) for seed in (1, 1, 2))
+    assert np.array_equal(band.low, same.low) and np.array_equal(band.high, same.high)
+    assert not np.array_equal(band.low, other.low) and np.abs(band.low - other.low).max() < 0.1
 
 
 def test_copies_of_bags_in_groups_do_not_narrow_the_band():
     positive, score, fold = draw(n=90)
     groups = np.arange(90)
-    one = roc_band(positive, score, fold, groups)
+    single = roc_band(positive, score, fold, groups)
     four = roc_band(*(np.repeat(a, 4) for a in (positive, score, fold, groups)))
     blind = roc_band(*(np.repeat(a, 4) for a in (positive, score, fold)))
-    width, again, narrow = ((band.high - band.low).mean() for band in (one, four, blind))
+    width, again, narrow = ((band.high - band.low).mean() for band in (single, four, blind))
     assert again == pytest.approx(width, rel=0.1) and narrow < 0.65 * width
 
 

@@ -53,14 +53,14 @@ def page(tmp_path_factory):
     """Write the report of a model for bags with unusual names and instances with coordinates."""
     bags, y = hostile_bags()
     rng = np.random.default_rng(0)
-    places = {"x": rng.integers(0, 9, bags.n_instances), "y": rng.integers(0, 9, bags.n_instances)}
+    coordinates = {"x": rng.integers(0, 9, bags.n_instances), "y": rng.integers(0, 9, bags.n_instances)}
     bags = Bags(
         bags.instances,
         bags.offsets,
         ids=bags.ids,
         feature_names=bags.feature_names,
         bag_columns=dict(bags.bag_columns),
-        instance_columns={**bags.instance_columns, **places},
+        instance_columns={**bags.instance_columns, **coordinates},
     )
     y = y == f"{LONG} no"
     model = MILogisticRegression(n_init=1, random_state=0).fit(bags, y)
@@ -90,9 +90,9 @@ def test_nothing_is_requested_and_nothing_complained_of(opened, page):
     browser.execute_script("document.querySelectorAll('details').forEach(d => d.open = true)")
     time.sleep(0.2)
     events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
-    assert page.as_uri() in asked
-    assert {url for url in asked if not url.startswith("data:image/png")} == {page.as_uri()}
+    requested = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+    assert page.as_uri() in requested
+    assert {url for url in requested if not url.startswith("data:image/png")} == {page.as_uri()}
     assert browser.get_log("browser") == []
 
 
@@ -120,7 +120,7 @@ def test_every_figure_is_there_and_legible(opened):
     for width in (1200, 360):
         browser = opened(width)
         browser.execute_script("document.querySelectorAll('details').forEach(d => d.open = true)")
-        found = browser.execute_script(
+        figures = browser.execute_script(
             """
             return Array.from(document.querySelectorAll("figure svg"), svg => {
               const box = svg.getBoundingClientRect();
@@ -130,12 +130,12 @@ def test_every_figure_is_there_and_legible(opened):
             })
             """
         )
-        names = " ".join(name for name, *_ in found)
+        names = " ".join(name for name, *_ in figures)
         for title in ("sizes", "ROC", "Precision", "Calibration", "Feature effects", "coordinates"):
             assert title in names
-        assert all(w > 200 and h > 60 for _, w, h, _ in found)
+        assert all(w > 200 and h > 60 for _, w, h, _ in figures)
         # The height of letters of at least eight pixels.
-        assert all(letters > 8 for *_, letters in found)
+        assert all(letters > 8 for *_, letters in figures)
 
 
 def test_tables_sort_by_a_click(opened):

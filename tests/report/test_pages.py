@@ -105,8 +105,8 @@ def test_every_name_in_a_page_is_unique_and_every_link_leads_somewhere(page):
 
 def test_figures_take_their_colours_from_the_page(page):
     drawn = re.findall(r"<svg.*?</svg>", page, flags=re.S)
-    assert len(drawn) >= 5 and all("var(--ink)" in one for one in drawn)
-    assert not any("#000000" in one or "DejaVu" in one for one in drawn)
+    assert len(drawn) >= 5 and all("var(--ink)" in svg for svg in drawn)
+    assert not any("#000000" in svg or "DejaVu" in svg for svg in drawn)
     assert page.count("--positive:") == 2  # light and dark
 
 
@@ -116,8 +116,8 @@ def test_confusions_are_counted(page, data):
     held = predict_held_out(MILogisticRegression(n_init=2, random_state=0), data.bags, data.y, n_folds=3)
     text = section(page, "Correct and wrong predictions")
     for label in (1, 0):
-        for said in (1, 0):
-            n = int(((held.codes == label) & (held.predicted == said)).sum())
+        for predicted in (1, 0):
+            n = int(((held.codes == label) & (held.predicted == predicted)).sum())
             share = n / (held.codes == label).sum()
             assert f'<td class="n">{n} ({100 * share:.0f}\u00a0%)</td>' in text
 
@@ -132,10 +132,10 @@ def test_opened_bags_are_explained_by_the_model_that_had_not_seen_them(page, dat
     best = int(np.argmax(np.where((held.codes == 1) & (held.predicted == 1), held.probability, -1.0)))
     opened = text.split("<details")[1]
     assert f">bag {best}</bdi>" in opened and 'class="right"' in opened
-    found = explain_bag(held.models[held.fold[best]], data.bags, best, y=data.y)
-    assert f"<b>{found.columns['probability'][0]:.3f}</b>" in opened
-    assert f"<b>{found.columns['posterior'][0]:.3f}</b>" in opened
-    assert f"{found.value - found.columns['without'][0]:+.3f}" in opened
+    explanation = explain_bag(held.models[held.fold[best]], data.bags, best, y=data.y)
+    assert f"<b>{explanation.columns['probability'][0]:.3f}</b>" in opened
+    assert f"<b>{explanation.columns['posterior'][0]:.3f}</b>" in opened
+    assert f"{explanation.value - explanation.columns['without'][0]:+.3f}" in opened
     assert text.count('class="wrong"') == min(4, int((held.codes != held.predicted).sum()))
 
 
@@ -150,14 +150,14 @@ def test_starts_are_counted_that_reach_the_best_objective():
     from bagwise.report.stability import stability_parts
     from bagwise.report.subject import Subject
 
-    def told(*objectives):
+    def describe_starts(*objectives):
         model = SimpleNamespace(objectives_=np.array(objectives))
         return stability_parts(Subject("", "", "", model=model))
 
-    assert told(3.0, 3.00001, 5.0) == [
+    assert describe_starts(3.0, 3.00001, 5.0) == [
         "2 of 3 starts reached the best objective, 3; the others ended at most 2 above it."
     ]
-    assert "Only one start reached it" in told(3.0, 4.0)[0] and told(3.0) == []
+    assert "Only one start reached it" in describe_starts(3.0, 4.0)[0] and describe_starts(3.0) == []
 
 
 def test_the_code_on_the_page_repeats_it(page, data, tmp_path, monkeypatch):
@@ -205,11 +205,11 @@ def test_many_classes_have_confusions_and_no_curves(tmp_path):
 def test_unlabeled_bags_are_no_errors(data, tmp_path):
     from bagwise import LSDDClassifier, make_positive_unlabeled
 
-    some = make_positive_unlabeled(
+    unlabeled = make_positive_unlabeled(
         data.bags, data.y, n_positive=15, n_unlabeled=20, class_prior=0.4, random_state=0
     )
-    model = LSDDClassifier(random_state=0).fit(some.bags, some.y)
-    text = write_report(model, tmp_path / "a.html", some.bags, some.y, cv=2).read_text()
+    model = LSDDClassifier(random_state=0).fit(unlabeled.bags, unlabeled.y)
+    text = write_report(model, tmp_path / "a.html", unlabeled.bags, unlabeled.y, cv=2).read_text()
     assert "There are no curves, because" in text and "Correct and wrong predictions" not in headings(text)
 
 
@@ -220,15 +220,15 @@ def test_groups_are_held_out_together_and_named(data, tmp_path):
     assert "belong to 30 groups" in text and "resamples of groups" in text and "groups=groups" in text
 
 
-def test_a_check_tells_what_was_found(tmp_path):
+def test_data_check_shows_its_findings(tmp_path):
     rng = np.random.default_rng(0)
     y = np.arange(40) % 2
     sizes = np.where(y == 1, 9, 2)
     X = rng.normal(size=(sizes.sum(), 3))
     X[0, 0] = np.nan
     bags = Bags(X, np.append(0, np.cumsum(sizes)))
-    for what, options in ((bags, {"y": y}), (inspect_bags(bags, y), {"X": bags, "y": y})):
-        text = write_report(what, tmp_path / "check.html", **options).read_text()
+    for subject, options in ((bags, {"y": y}), (inspect_bags(bags, y), {"X": bags, "y": y})):
+        text = write_report(subject, tmp_path / "check.html", **options).read_text()
         assert headings(text) == ["The data", "What could leak", "How to repeat it"]
         assert "likely to affect a model" in text and "AUC 1.00" in section(text, "What could leak")
         assert "with missing values" in section(text, "The data") and "<svg" in section(text, "The data")
@@ -345,10 +345,10 @@ def test_a_comparison_shows_all_its_models_and_opens_bags_of_the_best(comparison
     assert f"{best.mean[first]:.3f} ({low:.3f} to {high:.3f}) on held-out bags" in text
     compared = section(text, "Models compared")
     rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall("<tr>(.*?)</tr>", compared, re.S)]
-    assert [row[0] for row in rows if row] == [one.name for one in comparison.rows]
-    for one, row in zip(comparison.rows, (row for row in rows if row), strict=True):
-        if one.error is None:
-            assert row[2].startswith(f"{one.mean[first]:.3f} (")
+    assert [row[0] for row in rows if row] == [result.name for result in comparison.rows]
+    for result, row in zip(comparison.rows, (row for row in rows if row), strict=True):
+        if result.error is None:
+            assert row[2].startswith(f"{result.mean[first]:.3f} (")
     assert "broken failed" in compared and "<svg" in compared
     assert comparison.digest_ in text and "<details" in section(text, "Bags and their instances")
     # The page uses the best model's predictions from the comparison.
@@ -382,7 +382,7 @@ def test_the_documentation_of_pages_runs(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("what", "path", "options", "message"),
+    ("subject", "path", "options", "message"),
     [
         ("model", "a.pdf", {}, "path must end in .html"),
         ("model", "nowhere/a.html", {}, "there is no folder"),
@@ -395,13 +395,13 @@ def test_the_documentation_of_pages_runs(tmp_path, monkeypatch):
         ("labels", "a.html", {}, "`what` must be"),
     ],
 )  # fmt: skip
-def test_mistakes_are_one_sentence_before_any_work(what, path, options, message, data, tmp_path):
-    known = {"bags": data.bags, "y": data.y}
-    if what == "model":
-        what = MILogisticRegression(n_init=1, random_state=0).fit(data.bags, data.y)
-    options = {name: known[v] if isinstance(v, str) else v for name, v in options.items()}
+def test_mistakes_are_one_sentence_before_any_work(subject, path, options, message, data, tmp_path):
+    inputs = {"bags": data.bags, "y": data.y}
+    if subject == "model":
+        subject = MILogisticRegression(n_init=1, random_state=0).fit(data.bags, data.y)
+    options = {name: inputs[v] if isinstance(v, str) else v for name, v in options.items()}
     with pytest.raises((ValueError, TypeError), match=message):
-        write_report(what, tmp_path / path, **options)
+        write_report(subject, tmp_path / path, **options)
     assert not list(tmp_path.iterdir())
 
 

@@ -60,10 +60,10 @@ class Table:
 
     @classmethod
     def of(
-        cls, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str = "", **how: Any
+        cls, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str = "", **options: Any
     ) -> Table:
         """Create a table from column names and rows of cells."""
-        return cls(title, [dict(zip(columns, row, strict=True)) for row in rows], **how)
+        return cls(title, [dict(zip(columns, row, strict=True)) for row in rows], **options)
 
     @classmethod
     def of_facts(cls, facts: Iterable[Sequence[Any]], *, title: str = "") -> Table:

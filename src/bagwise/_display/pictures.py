@@ -130,7 +130,9 @@ def width_of(ax: Any) -> float:
     return float(ax.get_position().width * ax.figure.get_size_inches()[0])
 
 
-def legend_above(ax: Any, handles: Any = None, labels: Any = None, *, n_columns: int = 3, **how: Any) -> None:
+def legend_above(
+    ax: Any, handles: Any = None, labels: Any = None, *, n_columns: int = 3, **options: Any
+) -> None:
     """Add a legend above the axes and their title, where it hides no data.
 
     The legend has `n_columns` columns, or fewer if the axes are narrow.
@@ -155,7 +157,7 @@ def legend_above(ax: Any, handles: Any = None, labels: Any = None, *, n_columns:
         ncols=n_columns if is_wide else 1 + (len(labels) > 4),
         fontsize="small" if is_wide else "x-small",
         title_fontsize="small" if is_wide else "x-small",
-        **how,
+        **options,
     )
 
 

@@ -15,7 +15,7 @@ from bagwise.cli.data import (
     add_json_argument,
     data_options,
     reading_data,
-    telling_warnings,
+    showing_warnings,
 )
 from bagwise.cli.pages import add_html_argument, check_page, write_page_of
 from bagwise.cli.screen import Screen
@@ -49,12 +49,12 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     from bagwise.evaluation.checks import inspect_bags
     from bagwise.io import load_bags
 
-    with telling_warnings(screen) as told, reading_data(arguments.file):
+    with showing_warnings(screen) as messages, reading_data(arguments.file):
         bags, y = load_bags(arguments.file, **data_options(arguments))
     report = inspect_bags(bags, y)
     screen.title(str(arguments.file))
     show_report(report, screen)
-    n_warnings, n_notes = report.count("warning") + len(told), report.count("note")
+    n_warnings, n_notes = report.count("warning") + len(messages), report.count("note")
     screen.line()
     screen.line(
         f"{n_warnings} {'warning' if n_warnings == 1 else 'warnings'}, "
@@ -65,8 +65,13 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         screen.line(f"written: {arguments.html}")
     if arguments.json:
         written = None if arguments.html is None else str(arguments.html)
-        found = {"file": str(arguments.file), "warnings": told, **report_data(report), "written": written}
-        screen.data(found)
+        content = {
+            "file": str(arguments.file),
+            "warnings": messages,
+            **report_data(report),
+            "written": written,
+        }
+        screen.data(content)
     return 1 if n_warnings else 0
 
 

@@ -70,28 +70,28 @@ class RelabelledModel:
     ----------
     model : fitted classifier
         A classifier whose ``classes_`` are False and True.
-    words : ClassNames
+    class_names : ClassNames
         The names of the two classes.
     """
 
     classes_: np.ndarray
 
-    def __init__(self, model: Any, words: ClassNames):
+    def __init__(self, model: Any, class_names: ClassNames):
         import numpy as np
 
         self.model = model
-        self.classes_ = np.array([words.negative, words.positive])
+        self.classes_ = np.array([class_names.negative, class_names.positive])
 
     def __getattr__(self, name: str) -> Any:
         if name == "model":  # not set yet during copying
             raise AttributeError(name)
         return getattr(self.model, name)
 
-    def _in_words(self, labels: Any) -> Any:
+    def _as_names(self, labels: Any) -> Any:
         import numpy as np
 
         return self.classes_[np.asarray(labels).astype(int)]
 
     def predict(self, X: Any) -> Any:
         """Predict the labels of bags, as class names."""
-        return self._in_words(self.model.predict(X))
+        return self._as_names(self.model.predict(X))

@@ -21,7 +21,7 @@ def add_dask_argument(parser: argparse.ArgumentParser) -> None:
 
 
 @contextmanager
-def shared_out(arguments: argparse.Namespace) -> Iterator[Callable[[Any], Any]]:
+def open_cluster(arguments: argparse.Namespace) -> Iterator[Callable[[Any], Any]]:
     """Yield a function that moves a scan to the cluster of ``--dask``; without one, it returns the scan."""
     if arguments.dask is None:
         yield lambda scan: scan

@@ -13,7 +13,7 @@ from bagwise.cli.data import (
     add_data_arguments,
     add_json_argument,
     data_path,
-    telling_warnings,
+    showing_warnings,
 )
 from bagwise.cli.fit import read_groups, read_training
 from bagwise.cli.models import MODELS, make_model
@@ -92,12 +92,12 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     """Read the data, compare the models, and show the results."""
     _check_arguments(arguments)
     models, from_unlabeled = _read_models(arguments)
-    with telling_warnings(screen) as of_data:
+    with showing_warnings(screen) as of_data:
         bags, labels = read_training(arguments)
     takes_many = models is None or all(
         model.__sklearn_tags__().classifier_tags.multi_class for model in models.values()
     )
-    y, words = choose_positive(labels, arguments.positive, takes_many=takes_many)
+    y, class_names = choose_positive(labels, arguments.positive, takes_many=takes_many)
     groups = read_groups(bags, arguments.groups)
     screen.title(f"compare: {arguments.file}")
     from bagwise.exceptions import ComparisonInterrupted
@@ -112,19 +112,19 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         raise CommandError(error) from error
     show_comparison(comparison, screen)
     if arguments.html is not None:
-        _write_page(comparison, bags, words, arguments.html)
+        _write_page(comparison, bags, class_names, arguments.html)
         screen.line(f"written: {arguments.html}")
     if arguments.json:
         written = None if arguments.html is None else str(arguments.html)
-        found = comparison_data(comparison)
-        screen.data({"file": str(arguments.file), "html": written, "warnings": of_data, **found})
-    return 1 if any(one.error is not None or one.warnings for one in comparison.rows) else 0
+        content = comparison_data(comparison)
+        screen.data({"file": str(arguments.file), "html": written, "warnings": of_data, **content})
+    return 1 if any(result.error is not None or result.warnings for result in comparison.rows) else 0
 
 
-def _write_page(comparison: Comparison, bags: Any, words: ClassNames | None, path: Path) -> None:
+def _write_page(comparison: Comparison, bags: Any, class_names: ClassNames | None, path: Path) -> None:
     from bagwise.report.comparisons import comparison_subject
 
-    names = None if words is None else (words.negative, words.positive)
+    names = None if class_names is None else (class_names.negative, class_names.positive)
     write_page_of(comparison_subject(comparison, bags, names=names), path)
 
 
@@ -171,7 +171,7 @@ def _compare(
 
     if from_unlabeled:
         y = np.where(y == np.unique(y)[-1], 1.0, np.nan)
-    asked = {} if arguments.scoring is None else {"scoring": arguments.scoring.split(",")}
+    options = {} if arguments.scoring is None else {"scoring": arguments.scoring.split(",")}
     plan = Plan(
         bags,
         y,
@@ -180,7 +180,7 @@ def _compare(
         cv=arguments.cv,
         repeats=arguments.repeats,
         random_state=arguments.seed,
-        **asked,
+        **options,
     )
     return perform(
         plan,
@@ -199,9 +199,9 @@ def show_comparison(comparison: Comparison, screen: Screen) -> None:
     screen.table(as_table(comparison))
     for text in remarks(comparison):
         screen.paragraph(text)
-    for one in comparison.rows:
-        for message in one.warnings:
-            screen.finding("warning", one.name, message)
+    for result in comparison.rows:
+        for message in result.warnings:
+            screen.finding("warning", result.name, message)
 
 
 def comparison_data(comparison: Comparison) -> dict[str, Any]:
@@ -210,26 +210,26 @@ def comparison_data(comparison: Comparison) -> dict[str, Any]:
     return {
         "models": [
             {
-                "model": one.name,
-                "family": one.family,
+                "model": result.name,
+                "family": result.family,
                 "scores": {
                     name: {
-                        "value": one.mean[name],
-                        "low": one.interval[name][0],
-                        "high": one.interval[name][1],
-                        "splits": one.scores[name],
+                        "value": result.mean[name],
+                        "low": result.interval[name][0],
+                        "high": result.interval[name][1],
+                        "splits": result.scores[name],
                     }
                     for name in comparison.scoring
                 },
-                "fit_seconds": one.fit_seconds,
-                "predict_seconds": one.predict_seconds,
-                "choices": one.choices,
-                "error": one.error,
-                "warnings": one.warnings,
+                "fit_seconds": result.fit_seconds,
+                "predict_seconds": result.predict_seconds,
+                "choices": result.choices,
+                "error": result.error,
+                "warnings": result.warnings,
             }
-            for one in comparison.rows
+            for result in comparison.rows
         ],
-        "differences": [vars(one) for one in comparison.differences()],
+        "differences": [vars(difference) for difference in comparison.differences()],
         "assumption": None
         if assumption is None
         else {"kind": assumption.kind, "sentence": assumption.sentence, "evidence": assumption.evidence},

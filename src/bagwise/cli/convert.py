@@ -12,7 +12,7 @@ from bagwise.cli.data import (
     add_json_argument,
     data_options,
     find_label,
-    telling_warnings,
+    showing_warnings,
 )
 from bagwise.cli.screen import Screen
 
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     bags: Any
     written = arguments.target
     _refuse_source(arguments.source, written)
-    with telling_warnings(screen) as told:
+    with showing_warnings(screen) as messages:
         try:
             if layout := _streamed_layout(arguments):
                 from bagwise.io.scan.converting import convert_to_parquet
@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     screen.line(f"written: {written}  {counts}, {'no labels' if y is None else 'with labels'}")
     if arguments.json:
         about = {"bags": len(bags), "instances": bags.n_instances, "features": bags.n_features}
-        screen.data({"written": str(written), **about, "labels": y is not None, "warnings": told})
+        screen.data({"written": str(written), **about, "labels": y is not None, "warnings": messages})
     return 0
 
 

@@ -68,21 +68,21 @@ def reading_data(path: Any) -> Iterator[None]:
         yield
     except Exception as error:
         # Libraries raise many undocumented exceptions for unreadable files, so all of them are caught.
-        told = str(error)
-        raise CommandError(told if str(path) in told else f"{path}: {told}") from error
+        message = str(error)
+        raise CommandError(message if str(path) in message else f"{path}: {message}") from error
 
 
 @contextmanager
-def telling_warnings(screen: Screen) -> Iterator[list[str]]:
+def showing_warnings(screen: Screen) -> Iterator[list[str]]:
     """Collect the warnings of the block without duplicates, and show them at its end."""
-    told: list[str] = []
+    messages: list[str] = []
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            yield told
+            yield messages
     finally:
-        told += dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught)
-        for message in told:
+        messages += dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught)
+        for message in messages:
             screen.finding("warning", "", message)
 
 
@@ -90,12 +90,12 @@ def find_label(y: np.ndarray, word: str) -> Any:
     """Return the label whose text is `word`, the value of ``--positive``: for example 1, True or active."""
     import numpy as np
 
-    known = np.unique(y).tolist()
-    for label in known:
+    labels = np.unique(y).tolist()
+    for label in labels:
         if str(label) == word:
             return label
     raise CommandError(
-        f"--positive {word!r} is not a label in the data; the labels are {', '.join(map(repr, known[:8]))}."
+        f"--positive {word!r} is not a label in the data; the labels are {', '.join(map(repr, labels[:8]))}."
     )
 
 
@@ -104,11 +104,11 @@ def check_picture(path: Path, option: str) -> None:
     try:
         from bagwise._display.pictures import new_figure
 
-        known = sorted(new_figure(1.0, 1.0).canvas.get_supported_filetypes())
+        suffixes = sorted(new_figure(1.0, 1.0).canvas.get_supported_filetypes())
     except ImportError as error:
         raise CommandError(error) from error
-    if path.suffix[1:].lower() not in known:
-        raise CommandError(f"{option} must end in one of .{', .'.join(known)}; got {str(path)!r}.")
+    if path.suffix[1:].lower() not in suffixes:
+        raise CommandError(f"{option} must end in one of .{', .'.join(suffixes)}; got {str(path)!r}.")
     if not path.parent.is_dir():
         raise CommandError(f"there is no folder {str(path.parent)!r} for the plot.")
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):

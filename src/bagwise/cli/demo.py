@@ -95,23 +95,23 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         screen.note("Plots and reports need matplotlib and jinja2: pip install 'bagwise[report]'")
         screen.line("No report was written.")
     if arguments.json:
-        found = [
+        rows = [
             {"model": score.model.name, "family": score.model.family}
             | {name: value for name, value in vars(score).items() if name != "model"}
             for score in scores
         ]
         written = (str(arguments.out), str(picture)) if can_draw else (None, None)
-        screen.data({"scores": found, "written": written[0], "picture": written[1]})
+        screen.data({"scores": rows, "written": written[0], "picture": written[1]})
     return 0
 
 
 @contextmanager
-def _doing(what: str, screen: Screen) -> Iterator[None]:
+def _doing(task: str, screen: Screen) -> Iterator[None]:
     """Show what takes time: on a terminal while the block runs, otherwise as a line of output."""
     if not screen.is_terminal:
-        screen.line(f"{what} ...")
+        screen.line(f"{task} ...")
     with screen.progress(1) as begin:
-        begin(what)
+        begin(task)
         yield
 
 
@@ -120,9 +120,9 @@ def _compare(models: Any, data: Any, folds: Any, seed: int, screen: Screen) -> l
 
     scores = []
     with screen.progress(len(models) * (len(folds) + 1)) as begin:
-        for number, model in enumerate(models, start=1):
+        for index, model in enumerate(models, start=1):
             if not screen.is_terminal:
-                screen.line(f"model {number} of {len(models)}: {model.name} ...")
+                screen.line(f"model {index} of {len(models)}: {model.name} ...")
             scores.append(cross_validate(model, data, folds, seed, begin))
     screen.table(_table(scores))
     screen.paragraph(

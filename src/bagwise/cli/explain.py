@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bagwise.cli.command import Command, CommandError
-from bagwise.cli.data import KINDS, check_picture, telling_warnings
+from bagwise.cli.data import KINDS, check_picture, showing_warnings
 from bagwise.cli.saved import SavedModel, add_model_arguments, labels_for, open_both
 from bagwise.cli.screen import Screen
 
@@ -47,21 +47,21 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         raise CommandError(f"-k must be at least 1; got {arguments.k}.")
     if arguments.out is not None:
         check_picture(arguments.out, "-o")
-    with telling_warnings(screen) as told, screen.progress(3) as begin:
+    with showing_warnings(screen) as messages, screen.progress(3) as begin:
         saved, bags, y = open_both(arguments, begin, labels=True)
         begin("explaining the bag")
-        found = _explain(saved, bags, y, arguments)
-    _show(found, screen)
+        explanation = _explain(saved, bags, y, arguments)
+    _show(explanation, screen)
     if arguments.out is not None:
-        found.plot().figure_.savefig(arguments.out, dpi=200)
+        explanation.plot().figure_.savefig(arguments.out, dpi=200)
         screen.line(f"written: {arguments.out}")
     if arguments.json:
         features = [
             {"instance": row, "features": [effect._asdict() for effect in effects]}
-            for row, effects in found.features
+            for row, effects in explanation.features
         ]
         written = None if arguments.out is None else str(arguments.out)
-        screen.data({**asdict(found), "features": features, "written": written, "warnings": told})
+        screen.data({**asdict(explanation), "features": features, "written": written, "warnings": messages})
     return 0
 
 
@@ -70,30 +70,40 @@ def _explain(saved: SavedModel, bags: Any, y: Any, arguments: argparse.Namespace
 
     try:
         labels = labels_for(saved, y)
-        found = explain_bag(saved.model, bags, arguments.id, y=labels, n_instances=arguments.k)
+        explanation = explain_bag(saved.model, bags, arguments.id, y=labels, n_instances=arguments.k)
     except (ValueError, TypeError) as error:
-        told = str(error).replace("pass the id of the one to explain", "choose the one to explain with --id")
-        raise CommandError(told) from error
+        message = str(error).replace(
+            "pass the id of the one to explain", "choose the one to explain with --id"
+        )
+        raise CommandError(message) from error
     if saved.class_names is None:
-        return found
-    label = None if found.label is None else str(y[list(map(str, bags.ids.tolist())).index(str(found.bag))])
-    return replace(found, positive=saved.class_names.positive, label=label)
+        return explanation
+    label = (
+        None
+        if explanation.label is None
+        else str(y[list(map(str, bags.ids.tolist())).index(str(explanation.bag))])
+    )
+    return replace(explanation, positive=saved.class_names.positive, label=label)
 
 
-def _show(found: BagExplanation, screen: Screen) -> None:
-    screen.title(found.sentence())
-    if found.label is not None:
-        screen.line(f"Its label is {found.label!r}.")
+def _show(explanation: BagExplanation, screen: Screen) -> None:
+    screen.title(explanation.sentence())
+    if explanation.label is not None:
+        screen.line(f"Its label is {explanation.label!r}.")
         screen.line()
-    for table in (found.table(), *found.feature_tables()):
+    for table in (explanation.table(), *explanation.feature_tables()):
         screen.table(table)
-    what = "log-odds" if found.instance_kind == "probability" else "score"
-    given = f"the label {found.label!r}" if found.label is not None else f"that the bag is {found.positive!r}"
+    quantity = "log-odds" if explanation.instance_kind == "probability" else "score"
+    condition = (
+        f"the label {explanation.label!r}"
+        if explanation.label is not None
+        else f"that the bag is {explanation.positive!r}"
+    )
     text = "Without: the bag's probability (or score) if the instance were removed."
-    if "posterior" in found.columns:
-        text += f" Posterior: the probability that the instance is positive, given {given}."
-    if found.features:
-        text += f" Features: change in {what} compared with the median value of the feature."
+    if "posterior" in explanation.columns:
+        text += f" Posterior: the probability that the instance is positive, given {condition}."
+    if explanation.features:
+        text += f" Features: change in {quantity} compared with the median value of the feature."
     screen.paragraph(text)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bagwise.cli.check import report_data, show_report
 from bagwise.cli.class_names import ClassNames, choose_positive
-from bagwise.cli.cluster import add_dask_argument, shared_out
+from bagwise.cli.cluster import add_dask_argument, open_cluster
 from bagwise.cli.command import Command, CommandError
 from bagwise.cli.data import (
     KINDS,
@@ -20,7 +20,7 @@ from bagwise.cli.data import (
     data_path,
     is_same_file,
     reading_data,
-    telling_warnings,
+    showing_warnings,
 )
 from bagwise.cli.models import MODELS, list_models, make_model, nearest
 from bagwise.cli.pages import add_html_argument, check_page, write_page_of
@@ -93,43 +93,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     """Read and check the data, evaluate and fit the model, and save it."""
     _check_arguments(arguments)
-    with shared_out(arguments) as place:
-        return _run(arguments, screen, place)
+    with open_cluster(arguments) as move_to_cluster:
+        return _run(arguments, screen, move_to_cluster)
 
 
-def _run(arguments: argparse.Namespace, screen: Screen, place: Callable[[Any], Any]) -> int:
+def _run(arguments: argparse.Namespace, screen: Screen, move_to_cluster: Callable[[Any], Any]) -> int:
     model = make_model(arguments.model, arguments.settings, arguments.seed)
-    with telling_warnings(screen) as of_data:
+    with showing_warnings(screen) as of_data:
         bags, labels = read_training(arguments)
     takes_many = model.__sklearn_tags__().classifier_tags.multi_class
-    y, words = choose_positive(labels, arguments.positive, takes_many=takes_many)
+    y, class_names = choose_positive(labels, arguments.positive, takes_many=takes_many)
     groups = read_groups(bags, arguments.groups)
     screen.title(f"{arguments.model}: {arguments.file}")
-    report = _look(bags, labels if words is None else words.of_labels(y), labels, arguments)
-    here, bags = bags, place(bags)
+    report = _inspect(bags, labels if class_names is None else class_names.of_labels(y), labels, arguments)
+    local_bags, bags = bags, move_to_cluster(bags)
     show_report(report, screen, ("note", "warning"))
     if any(finding.level != "ok" for finding in report.findings):
         screen.line()
 
     evaluation = None
-    with telling_warnings(screen) as of_fit:
+    with showing_warnings(screen) as of_fit:
         try:
             with screen.progress(arguments.cv + 1) as begin:
                 held = _hold_out(model, bags, y, groups, arguments, begin) if arguments.cv else None
                 begin("all bags")
                 _fit(model, bags, y, groups)
             if held is not None:
-                evaluation = _judge(model, bags, y, held, groups, words, arguments)
+                evaluation = _judge(model, bags, y, held, groups, class_names, arguments)
         except (ValueError, TypeError, MemoryError, ImportError) as error:
             raise CommandError(error) from error
-    about = _about(arguments, words, evaluation)
+    about = _about(arguments, class_names, evaluation)
     _save(model, arguments.out, about)
     if evaluation is not None:
         screen.table(evaluation.table())
     screen.line(f"written: {arguments.out}")
     if arguments.html is not None:
-        known = {"groups": groups, "evaluation": evaluation, "inspection": report, "seed": arguments.seed}
-        _write_page(model, here, y, held, words, arguments, **known)
+        options = {"groups": groups, "evaluation": evaluation, "inspection": report, "seed": arguments.seed}
+        _write_page(model, local_bags, y, held, class_names, arguments, **options)
         screen.line(f"written: {arguments.html}")
     if arguments.json:
         screen.data(
@@ -204,16 +204,16 @@ def read_groups(bags: Any, column: str | None) -> np.ndarray | None:
     """Return the column with the group of each bag, or None."""
     if column is None:
         return None
-    known = bags.bag_columns
-    if column not in known:
+    names = bags.bag_columns
+    if column not in names:
         raise CommandError(
-            f"--groups {column!r} is not a column with one value per bag{nearest(column, known)}; "
-            f"{'such columns are ' + ', '.join(map(repr, known)) if known else 'there is no such column'}."
+            f"--groups {column!r} is not a column with one value per bag{nearest(column, names)}; "
+            f"{'such columns are ' + ', '.join(map(repr, names)) if names else 'there is no such column'}."
         )
-    return known[column]
+    return names[column]
 
 
-def _look(bags: Any, named: np.ndarray, labels: np.ndarray, arguments: argparse.Namespace) -> Any:
+def _inspect(bags: Any, named: np.ndarray, labels: np.ndarray, arguments: argparse.Namespace) -> Any:
     """Inspect the data with the names of the two classes; the facts show the original labels.
 
     Findings that the arguments already address are left out.
@@ -227,11 +227,13 @@ def _look(bags: Any, named: np.ndarray, labels: np.ndarray, arguments: argparse.
     report = inspect(bags, named)
     # The folds are random, so the order of bags does not matter; with --groups, groups stay together.
     taken = {("note", "order"), ("ok", "order")} | ({("note", "groups")} if arguments.groups else set())
-    findings = [found for found in report.findings if (found.level, found.topic) not in taken]
+    findings = [finding for finding in report.findings if (finding.level, finding.topic) not in taken]
     if labels is named:
         return replace(report, findings=tuple(findings))
     chosen = Finding("ok", "labels", f"{arguments.positive!r} is the positive label.")
-    findings = [chosen if (found.level, found.topic) == ("note", "labels") else found for found in findings]
+    findings = [
+        chosen if (finding.level, finding.topic) == ("note", "labels") else finding for finding in findings
+    ]
     report = replace(report, findings=tuple(findings))
     import numpy as np
 
@@ -261,13 +263,21 @@ def _hold_out(
 
 
 def _judge(
-    model: Any, bags: Any, y: np.ndarray, held: Any, groups: Any, words: ClassNames | None, arguments: Any
+    model: Any,
+    bags: Any,
+    y: np.ndarray,
+    held: Any,
+    groups: Any,
+    class_names: ClassNames | None,
+    arguments: Any,
 ) -> Evaluation:
     from bagwise.evaluation.held_out import evaluate, evaluate_unlabeled
 
     if MODELS[arguments.model].from_unlabeled:
         return evaluate_unlabeled(model, bags, y, held, groups)
-    return evaluate(held, groups, None if words is None else (words.negative, words.positive))
+    return evaluate(
+        held, groups, None if class_names is None else (class_names.negative, class_names.positive)
+    )
 
 
 def _fit(model: Any, bags: Any, y: np.ndarray, groups: Any) -> None:
@@ -277,20 +287,26 @@ def _fit(model: Any, bags: Any, y: np.ndarray, groups: Any) -> None:
 
 
 def _write_page(
-    model: Any, bags: Any, y: np.ndarray, held: Any, words: ClassNames | None, arguments: Any, **known: Any
+    model: Any,
+    bags: Any,
+    y: np.ndarray,
+    held: Any,
+    class_names: ClassNames | None,
+    arguments: Any,
+    **options: Any,
 ) -> None:
     from bagwise.report.models import evaluated_subject
 
-    names = None if words is None else (words.negative, words.positive)
+    names = None if class_names is None else (class_names.negative, class_names.positive)
     title = f"{type(model).__name__} of {Path(str(arguments.file)).name}"
     subject = evaluated_subject(
-        model, bags, y, held, names=names, title=title, code=arguments.command_line, **known
+        model, bags, y, held, names=names, title=title, code=arguments.command_line, **options
     )
     write_page_of(subject, arguments.html)
 
 
 def _about(
-    arguments: argparse.Namespace, words: ClassNames | None, evaluation: Evaluation | None
+    arguments: argparse.Namespace, class_names: ClassNames | None, evaluation: Evaluation | None
 ) -> dict[str, Any]:
     """Return the metadata that is stored with the model: data columns, class names and scores."""
     data = {"file": str(arguments.file)}
@@ -298,8 +314,8 @@ def _about(
     if arguments.groups:
         data["groups"] = arguments.groups
     about: dict[str, Any] = {"model": arguments.model, "data": data}
-    if words is not None:
-        about["labels"] = vars(words).copy()
+    if class_names is not None:
+        about["labels"] = vars(class_names).copy()
     if evaluation is not None:
         about["folds"] = evaluation.held.n_folds
         about["scores"] = {

@@ -91,17 +91,17 @@ def make_model(name: str, settings: Sequence[str], seed: int) -> Any:
             f"there is no model {name!r}{nearest(name, MODELS)}; the models are {', '.join(MODELS)}."
         )
     model = _make(MODELS[name].cls)
-    known = model.get_params()
-    chosen = {key: seed for key in known if key.rpartition("__")[2] == "random_state"}
+    parameters = model.get_params()
+    chosen = {key: seed for key in parameters if key.rpartition("__")[2] == "random_state"}
     for setting in settings:
         key, is_given, value = setting.partition("=")
         if not is_given or not key:
             raise CommandError(f"--set {setting!r} is not of the form key=value, such as alpha=3.")
-        if key not in known:
-            plain = [key for key in known if "__" not in key]
+        if key not in parameters:
+            plain = [key for key in parameters if "__" not in key]
             raise CommandError(
-                f"--set: {name} has no setting {key!r}{nearest(key, known)}; it has "
-                f"{', '.join(plain if len(plain) > 3 else known)}."
+                f"--set: {name} has no setting {key!r}{nearest(key, parameters)}; it has "
+                f"{', '.join(plain if len(plain) > 3 else parameters)}."
             )
         chosen[key] = parse_value(value)
     model.set_params(**chosen)
@@ -137,16 +137,16 @@ def parse_value(text: str) -> Any:
     >>> [parse_value(text) for text in ("3", "0.5", "none", "rbf", "(1, 2)", "'3'")]
     [3, 0.5, None, 'rbf', (1, 2), '3']
     """
-    words = {"none": None, "true": True, "false": False}
-    if text.lower() in words:
-        return words[text.lower()]
+    constants = {"none": None, "true": True, "false": False}
+    if text.lower() in constants:
+        return constants[text.lower()]
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return text
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def nearest(word: str, names: Iterable[str]) -> str:
     """Return " (did you mean ...?)" if a known word is similar to `word`, otherwise an empty string."""
-    near = get_close_matches(word.lower(), list(known), n=1)
+    near = get_close_matches(word.lower(), list(names), n=1)
     return f" (did you mean {near[0]!r}?)" if near else ""

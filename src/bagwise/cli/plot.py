@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bagwise.cli.command import Command, CommandError
-from bagwise.cli.data import KINDS, check_picture, telling_warnings
+from bagwise.cli.data import KINDS, check_picture, showing_warnings
 from bagwise.cli.saved import SavedModel, add_model_arguments, labels_for, open_both
 from bagwise.cli.screen import Screen
 
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     """Load the model and the data, and write the plot."""
     check_picture(arguments.out, "-o")
-    with telling_warnings(screen) as told, screen.progress(3) as begin:
+    with showing_warnings(screen) as messages, screen.progress(3) as begin:
         saved, bags, y = open_both(arguments, begin, labels=True)
         begin("drawing the plot")
         try:
@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         screen.paragraph(remark)
     screen.line(f"written: {arguments.out}")
     if arguments.json:
-        screen.data({"written": str(arguments.out), "remark": remark, "warnings": told})
+        screen.data({"written": str(arguments.out), "remark": remark, "warnings": messages})
     return 0
 
 
@@ -84,10 +84,10 @@ def _path(saved: SavedModel, bags: Any, y: Any, arguments: argparse.Namespace) -
     model = saved.model
     if not isinstance(model, (MILogisticRegression, MILogisticRegressionCV)):
         raise CommandError(f"{type(model).__name__} has no penalty path; only milr and milr-cv have one.")
-    given = model.get_params()
+    parameters = model.get_params()
     names = ("rule", "l1_ratio", "fit_intercept", "scale", "class_weight", "tol", "max_iter")
-    path = milr_path(bags, _labels(y, arguments), **{name: given[name] for name in names})
-    alpha = float(getattr(model, "alpha_", given.get("alpha")))
+    path = milr_path(bags, _labels(y, arguments), **{name: parameters[name] for name in names})
+    alpha = float(getattr(model, "alpha_", parameters.get("alpha")))
     # A penalty outside the path cannot be marked on it.
     shown = alpha if path.alphas.min() <= alpha <= path.alphas.max() else None
     remark = "" if shown is not None else f"The penalty of the model, {alpha:g}, is outside the path."
@@ -132,8 +132,10 @@ def _is_of_fit(saved: SavedModel, bags: Any, y: Any, path: Path) -> bool:
 
     digest = getattr(saved.model, "training_digest_", None)
     if digest is None or not hasattr(saved.model, "_read"):
-        known = saved.about.get("data", {}).get("file")
-        return known is not None and Path(known).exists() and Path(known).samefile(path)
+        training_file = saved.about.get("data", {}).get("file")
+        return (
+            training_file is not None and Path(training_file).exists() and Path(training_file).samefile(path)
+        )
     codes = (y == saved.model.classes_[-1]).astype(np.int8)
     return training_digest(saved.model._read(bags), codes, np.ones(len(codes))) == digest
 

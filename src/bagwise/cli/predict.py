@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from bagwise._display.parts import Table
-from bagwise.cli.cluster import add_dask_argument, shared_out
+from bagwise.cli.cluster import add_dask_argument, open_cluster
 from bagwise.cli.command import Command, CommandError
-from bagwise.cli.data import KINDS, is_same_file, telling_warnings
+from bagwise.cli.data import KINDS, is_same_file, showing_warnings
 from bagwise.cli.saved import SavedModel, add_model_arguments, open_both
 from bagwise.cli.screen import Screen
 
@@ -51,26 +51,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     """Load the model, read the bags, and write or show the predictions."""
     _check_out(arguments)
-    with shared_out(arguments) as place:
-        return _run(arguments, screen, place)
+    with open_cluster(arguments) as move_to_cluster:
+        return _run(arguments, screen, move_to_cluster)
 
 
-def _run(arguments: argparse.Namespace, screen: Screen, place: Callable[[Any], Any]) -> int:
-    with telling_warnings(screen) as told, screen.progress(3) as begin:
+def _run(arguments: argparse.Namespace, screen: Screen, move_to_cluster: Callable[[Any], Any]) -> int:
+    with showing_warnings(screen) as messages, screen.progress(3) as begin:
         saved, bags, _ = open_both(arguments, begin, labels=False, scan=arguments.scan)
         begin("predicting")
         try:
-            found = _predict(saved, place(bags), arguments)
+            predictions = _predict(saved, move_to_cluster(bags), arguments)
         except (ValueError, TypeError, OSError, ImportError) as error:
             raise CommandError(error) from error
     if arguments.out is None:
-        _show(found, screen)
+        _show(predictions, screen)
     else:
         screen.line(f"written: {arguments.out}  {len(bags):,} {'bag' if len(bags) == 1 else 'bags'}")
     if arguments.json:
-        content: dict[str, Any] = {"bags": len(bags), "warnings": told}
+        content: dict[str, Any] = {"bags": len(bags), "warnings": messages}
         if arguments.out is None:
-            names, values = list(found), [column.tolist() for column in found.values()]
+            names, values = list(predictions), [column.tolist() for column in predictions.values()]
             content["predictions"] = [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
         else:
             content["written"] = str(arguments.out)
@@ -98,20 +98,20 @@ def _predict(saved: SavedModel, bags: Any, arguments: argparse.Namespace) -> dic
     """Return the columns of the predictions; an empty dictionary if they were written to a file."""
     from bagwise import instance_frame, predict_frame
 
-    where: dict[str, Any] = {"backend": dict} if arguments.out is None else {"path": arguments.out}
+    destination: dict[str, Any] = {"backend": dict} if arguments.out is None else {"path": arguments.out}
     if arguments.instances:
-        found = instance_frame(saved.model, bags, **where)
+        predictions = instance_frame(saved.model, bags, **destination)
     else:
-        found = predict_frame(saved.with_class_names, bags, **where)
-    return found if arguments.out is None else {}
+        predictions = predict_frame(saved.with_class_names, bags, **destination)
+    return predictions if arguments.out is None else {}
 
 
-def _show(found: dict[str, Any], screen: Screen) -> None:
-    names = list(found)
-    n_text = sum(column.dtype.kind not in "biuf" or name == "bag" for name, column in found.items())
-    names.sort(key=lambda name: found[name].dtype.kind in "biuf" and name != "bag")
-    n_rows = len(found["bag"])
-    rows = [[_cell(found[name][row]) for name in names] for row in range(min(n_rows, _MOST_ROWS))]
+def _show(predictions: dict[str, Any], screen: Screen) -> None:
+    names = list(predictions)
+    n_text = sum(column.dtype.kind not in "biuf" or name == "bag" for name, column in predictions.items())
+    names.sort(key=lambda name: predictions[name].dtype.kind in "biuf" and name != "bag")
+    n_rows = len(predictions["bag"])
+    rows = [[_cell(predictions[name][row]) for name in names] for row in range(min(n_rows, _MOST_ROWS))]
     screen.table(Table.of(names, rows, n_text=n_text))
     if n_rows > _MOST_ROWS:
         screen.line(f"and {n_rows - _MOST_ROWS:,} more rows; use -o FILE to write all of them.")

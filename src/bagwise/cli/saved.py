@@ -34,8 +34,8 @@ class SavedModel:
     @property
     def class_names(self) -> ClassNames | None:
         """Names of the two classes if the model was fitted to True and False, otherwise None."""
-        known = self.about.get("labels")
-        return None if known is None else ClassNames(str(known["positive"]), str(known["negative"]))
+        names = self.about.get("labels")
+        return None if names is None else ClassNames(str(names["positive"]), str(names["negative"]))
 
     @property
     def with_class_names(self) -> Any:

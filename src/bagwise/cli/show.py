@@ -62,12 +62,12 @@ def _lines(card: dict[str, Any]) -> list[list[str]]:
     lines += [[f"  {name}", repr(value)] for name, value in card["parameters"].items()]
     shown = "not fitted" if features["number"] is None else f"{features['number']:,}"
     if features["names"] is not None:
-        shown += f": {_some(features['names'])}"
+        shown += f": {_first_few(features['names'])}"
     lines.append(["features", shown])
     if classes is not None:
-        lines.append(["classes", _some([repr(label) for label in classes])])
+        lines.append(["classes", _first_few([repr(label) for label in classes])])
     lines.append(["training bags", str(card["training"]["digest"] or "no digest")])
-    lines.append(["written by", ", ".join(f"{name} {number}" for name, number in card["versions"].items())])
+    lines.append(["written by", ", ".join(f"{name} {release}" for name, release in card["versions"].items())])
     lines.append(["saved", str(card["saved"])])
     lines += [[str(name), _shown(value)] for name, value in card.get("about", {}).items()]
     if card["trusted"]:
@@ -81,11 +81,11 @@ def _shown(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {_shown(inside)}" for name, inside in value.items())
     if isinstance(value, list):
-        return _some([_shown(inside) for inside in value])
+        return _first_few([_shown(inside) for inside in value])
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
-def _some(names: list[str]) -> str:
+def _first_few(names: list[str]) -> str:
     left = len(names) - _MOST_NAMES
     return ", ".join(map(str, names[:_MOST_NAMES])) + (f" and {left:,} more" if left > 0 else "")
 

@@ -10,7 +10,7 @@ import numpy as np
 LEVEL = 0.95
 _N_DRAWS = 500
 # Maximum number of resamples times bags. For more bags, fewer resamples are drawn, but at least 100.
-_MOST_NUMBERS = 4 * 10**7
+_MOST_DRAWN_BAGS = 4 * 10**7
 _FEWEST_DRAWS = 100
 _N_POINTS = 201
 _FEWEST_GROUPS = 10
@@ -132,12 +132,12 @@ def _band(
     def mean(weight: np.ndarray) -> np.ndarray:
         total, height = 0.0, np.zeros(len(grid))
         for part in folds:
-            here = weight[part.rows]
-            hits = np.cumsum(here * part.positive)[part.last]
-            misses = np.cumsum(here * ~part.positive)[part.last]
+            weights = weight[part.rows]
+            hits = np.cumsum(weights * part.positive)[part.last]
+            misses = np.cumsum(weights * ~part.positive)[part.last]
             if hits[-1] > 0 and misses[-1] > 0:  # skip the fold if this resample has only one class
-                found, counts = curve(hits, misses, grid)
-                height += counts * found
+                heights, counts = curve(hits, misses, grid)
+                height += counts * heights
                 total += counts
         return height / total if total > 0 else np.full(len(grid), np.nan)
 
@@ -145,7 +145,7 @@ def _band(
     low, high, n_draws = np.full(len(grid), np.nan), np.full(len(grid), np.nan), 0
     draw = _drawing(positive, groups, np.random.default_rng(seed))
     if draw is not None:
-        n_draws = int(np.clip(_MOST_NUMBERS // n, _FEWEST_DRAWS, _N_DRAWS))
+        n_draws = int(np.clip(_MOST_DRAWN_BAGS // n, _FEWEST_DRAWS, _N_DRAWS))
         tail = (1 - LEVEL) / 2
         low, high = np.nanquantile([mean(draw()) for _ in range(n_draws)], [tail, 1 - tail], axis=0)
     is_step = curve is _precision_recall
@@ -175,8 +175,8 @@ def _drawing(
 
 def _folds(positive: np.ndarray, score: np.ndarray, fold: np.ndarray) -> Iterator[_Fold]:
     """Yield the folds with bags of both classes."""
-    for number in np.unique(fold):
-        rows = np.flatnonzero(fold == number)
+    for index in np.unique(fold):
+        rows = np.flatnonzero(fold == index)
         if positive[rows].all() or not positive[rows].any():
             continue
         rows = rows[np.argsort(-score[rows], kind="stable")]
@@ -187,14 +187,17 @@ def _folds(positive: np.ndarray, score: np.ndarray, fold: np.ndarray) -> Iterato
 
 def _roc(hits: np.ndarray, misses: np.ndarray, grid: np.ndarray) -> tuple[np.ndarray, float]:
     """Return the true positive rates at a grid of false positive rates, and the number of pairs."""
-    found = np.append(0.0, hits) / hits[-1]
-    alarms = np.append(0.0, misses) / misses[-1]
-    height = np.interp(grid, alarms, found)
+    hit_rates = np.append(0.0, hits) / hits[-1]
+    false_alarm_rates = np.append(0.0, misses) / misses[-1]
+    height = np.interp(grid, false_alarm_rates, hit_rates)
     # At vertical segments, use the middle, which preserves the area; at the left end, use the top.
-    first, after = np.searchsorted(alarms, grid), np.searchsorted(alarms, grid, side="right") - 1
+    first, after = (
+        np.searchsorted(false_alarm_rates, grid),
+        np.searchsorted(false_alarm_rates, grid, side="right") - 1,
+    )
     jump = np.flatnonzero(first < after)
-    height[jump] = (found[first[jump]] + found[after[jump]]) / 2
-    height[0] = found[after[0]]
+    height[jump] = (hit_rates[first[jump]] + hit_rates[after[jump]]) / 2
+    height[0] = hit_rates[after[0]]
     return height, float(hits[-1] * misses[-1])
 
 
@@ -203,5 +206,5 @@ def _precision_recall(hits: np.ndarray, misses: np.ndarray, grid: np.ndarray) ->
     recall = hits / hits[-1]
     with np.errstate(invalid="ignore"):  # 0 / 0 for thresholds above all scores of the resample
         precision = hits / (hits + misses)
-    place = np.searchsorted(recall, np.maximum(grid - 1e-12, 1e-12))
-    return precision[np.minimum(place, len(recall) - 1)], float(hits[-1])
+    position = np.searchsorted(recall, np.maximum(grid - 1e-12, 1e-12))
+    return precision[np.minimum(position, len(recall) - 1)], float(hits[-1])

@@ -19,7 +19,7 @@ from bagwise.report.models import tiles_of
 from bagwise.report.repeat import repeat_parts
 from bagwise.report.subject import Subject, names_of, short
 
-_MOST_TOLD = 200  # maximum number of characters of an error or a warning
+_LONGEST_MESSAGE = 200  # maximum number of characters of an error or a warning
 
 
 def comparison_subject(
@@ -51,7 +51,7 @@ def comparison_subject(
     if comparison.n_repeats > 1:
         folds += f", {comparison.n_repeats} times"
     facts = [
-        ("models", ", ".join(short(one.name) for one in comparison.rows)),
+        ("models", ", ".join(short(result.name) for result in comparison.rows)),
         ("seed", str(comparison.seed_)),
         ("folds", folds),
         ("digest of the data", comparison.digest_),
@@ -90,14 +90,18 @@ def _verdict(comparison: Comparison) -> str:
     score = _with_interval(best.mean[first], low, high)
     text = f"{short(best.name)!r} is the best model: {title_of(first)} {score} on held-out bags"
     others = comparison.differences()
-    baselines = {one.name for one in comparison.baselines}
-    equals = [one.name for one in others if one.name not in baselines and not one.p < 0.05]
-    behind = [one for one in others if one.name in baselines and not one.p < 0.05]
+    baselines = {result.name for result in comparison.baselines}
+    equals = [
+        difference.name
+        for difference in others
+        if difference.name not in baselines and not difference.p < 0.05
+    ]
+    behind = [difference for difference in others if difference.name in baselines and not difference.p < 0.05]
     if equals:
         text += f"; {count(len(equals), 'other model')} cannot be distinguished from it on these folds"
     text += "."
     if behind:
-        named = " and ".join(repr(short(one.name)) for one in behind)
+        named = " and ".join(repr(short(difference.name)) for difference in behind)
         text += (
             f" It is not significantly better than {named}, so the comparison does not show that it learned "
             "anything."
@@ -112,16 +116,16 @@ def _verdict(comparison: Comparison) -> str:
 def _compared(comparison: Comparison) -> list[Any]:
     """Return the table and the plot of all models, the failures, and the evidence for an assumption."""
     first = comparison.scoring[0]
-    behind = {one.name: one for one in comparison.differences()}
+    behind = {d.name: d for d in comparison.differences()}
     rows = []
-    for one in comparison.rows:
-        row: dict[str, Any] = {"model": short(one.name, 60), "family": one.family}
+    for result in comparison.rows:
+        row: dict[str, Any] = {"model": short(result.name, 60), "family": result.family}
         for name in comparison.scoring:
-            row[f"{title_of(name)} (95 %)"] = _with_interval(one.mean[name], *one.interval[name])
-        difference = behind.get(one.name)
+            row[f"{title_of(name)} (95 %)"] = _with_interval(result.mean[name], *result.interval[name])
+        difference = behind.get(result.name)
         row["vs best"] = "" if difference is None else f"{difference.mean:+.3f}"
         row["p"] = "" if difference is None or np.isnan(difference.p) else _p_value(difference.p)
-        seconds = float(np.mean(one.fit_seconds))
+        seconds = float(np.mean(result.fit_seconds))
         row["seconds"] = "-" if np.isnan(seconds) else f"{seconds:.3g}"
         rows.append(row)
     note = (
@@ -133,7 +137,9 @@ def _compared(comparison: Comparison) -> list[Any]:
     title = f"{title_of(first)} of held-out bags"
     parts.append(Figure("models", lambda: _drawn(comparison), title, is_wide=True))
     parts += [
-        f"{short(one.name)} failed: {short(one.error, _MOST_TOLD)}" for one in comparison.rows if one.error
+        f"{short(result.name)} failed: {short(result.error, _LONGEST_MESSAGE)}"
+        for result in comparison.rows
+        if result.error
     ]
     if comparison.assumption_ is not None:
         parts += [comparison.assumption_.sentence, *comparison.assumption_.evidence]
@@ -175,8 +181,8 @@ def _held_out(comparison: Comparison, best: ModelResult, bags: Any) -> tuple[Any
             best.estimator, bags, labels, folds, outputs=[], groups=groups, keep_models=True
         ).models
     fold = np.empty(len(held), dtype=int)
-    for number, (_, test) in enumerate(folds):
-        fold[test] = number
+    for index, (_, test) in enumerate(folds):
+        fold[test] = index
     predicted = np.searchsorted(classes, best.predictions[0].astype(classes.dtype))
     outputs: dict[Output, np.ndarray] = {"predict": predicted}
     if best.oof is not None and best.oof[0].ndim == 1:

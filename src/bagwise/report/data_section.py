@@ -41,10 +41,10 @@ def leak_parts(subject: Subject) -> list[Any]:
     """Return the findings: all findings about leaks, and the warnings and notes of other checks."""
     if subject.inspection is None:
         return []
-    found = subject.inspection.findings
-    shown = [one for one in found if one.topic in _LEAKS or one.level != "ok"]
-    shown.sort(key=lambda one: ("warning", "note", "ok").index(one.level))
-    rest = tuple(one for one in found if one not in shown)
+    findings = subject.inspection.findings
+    shown = [finding for finding in findings if finding.topic in _LEAKS or finding.level != "ok"]
+    shown.sort(key=lambda finding: ("warning", "note", "ok").index(finding.level))
+    rest = tuple(finding for finding in findings if finding not in shown)
     parts: list[Any] = [
         "Bag sizes that predict the label, groups that are split between training and test data, and "
         "duplicates can make any model look better than it is."
@@ -62,16 +62,16 @@ def _classes(subject: Subject) -> Table:
     has_missing = _bags_with_missing(bags)
     rows = []
     for name, chosen in _by_class(subject)[:_MOST_CLASSES]:
-        some = sizes[chosen]
+        class_sizes = sizes[chosen]
         rows.append(
             {
                 "label": short(name),
-                "bags": f"{len(some):,}",
-                "share": percent(len(some) / max(1, len(sizes))),
-                "instances": f"{int(some.sum()):,}",
-                "smallest bag": f"{int(some.min(initial=10**12 if len(some) else 0)):,}",
-                "median size": f"{np.median(some):g}" if len(some) else "-",
-                "largest bag": f"{int(some.max(initial=0)):,}",
+                "bags": f"{len(class_sizes):,}",
+                "share": percent(len(class_sizes) / max(1, len(sizes))),
+                "instances": f"{int(class_sizes.sum()):,}",
+                "smallest bag": f"{int(class_sizes.min(initial=10**12 if len(class_sizes) else 0)):,}",
+                "median size": f"{np.median(class_sizes):g}" if len(class_sizes) else "-",
+                "largest bag": f"{int(class_sizes.max(initial=0)):,}",
             }
             | ({} if has_missing is None else {"with missing values": f"{int(has_missing[chosen].sum()):,}"})
         )
@@ -86,10 +86,10 @@ def _by_class(subject: Subject) -> list[tuple[str, np.ndarray]]:
     if y is None or y.ndim != 1 or not subject.names:
         return [("all", np.ones(len(subject.bags), dtype=bool))]
     codes = np.unique(y, return_inverse=True)[1]
-    found = [(name, codes == place) for place, name in enumerate(subject.names)]
-    if len(found) <= 2:
-        return found[::-1]  # the positive class first
-    return sorted(found, key=lambda pair: -int(pair[1].sum()))
+    classes = [(name, codes == code) for code, name in enumerate(subject.names)]
+    if len(classes) <= 2:
+        return classes[::-1]  # the positive class first
+    return sorted(classes, key=lambda pair: -int(pair[1].sum()))
 
 
 def _bags_with_missing(bags: Any) -> np.ndarray | None:

@@ -36,12 +36,12 @@ def page_as_html(page: Page, fineness: Fineness | None) -> str:
     from markupsafe import Markup
 
     environment = Environment(autoescape=True, finalize=_cleaned, trim_blocks=True, lstrip_blocks=True)
-    numbers = iter(range(10**6))
+    counter = iter(range(10**6))
 
     def draw(figure: Figure) -> Any:
         if fineness is None:
             return "This plot was omitted because the report would be too large."
-        return Markup(inline_svg(figure, f"f{next(numbers)}", fineness))
+        return Markup(inline_svg(figure, f"f{next(counter)}", fineness))
 
     def is_bar(cell: Any) -> bool:
         return isinstance(cell, Bar) and 0.0 <= cell.share <= 1.0

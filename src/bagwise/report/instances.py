@@ -25,7 +25,7 @@ from bagwise.report.subject import Subject, percent, short
 N_BEST, N_WORST = 4, 4
 _N_INSTANCES, _N_FEATURES = 8, 5
 _USUAL_BAGS = 300  # from which the median values of features are computed
-_FEWEST_PLACES = 4  # instances of a heat map
+_FEWEST_INSTANCES = 4  # instances of a heat map
 _MOST_PIXELS = 4096  # pixels of an image
 _LONGEST_NAME = 60  # characters in the name of a closed bag; an opened bag shows its full name
 
@@ -42,9 +42,9 @@ def instance_parts(subject: Subject) -> list[Any]:
     if not chosen:
         return []
     parts: list[Any] = [_introduction(subject, len(chosen)), _meaning(subject)]
-    parts += _picture_of_all(subject, [place for place, _ in chosen])
-    for place, mark in chosen:
-        parts.append(_opened(subject, place, mark))
+    parts += _picture_of_all(subject, [index for index, _ in chosen])
+    for index, mark in chosen:
+        parts.append(_opened(subject, index, mark))
     return parts
 
 
@@ -52,7 +52,7 @@ def _choose(subject: Subject) -> list[tuple[int, str]]:
     """Select bags by the held-out probability (or score) of their label, separately for each class."""
     sizes = np.asarray(subject.bags.sizes)
     if subject.evaluation is None or subject.evaluation.from_unlabeled:
-        return [(int(place), "") for place in np.argsort(-sizes, kind="stable")[: N_BEST + N_WORST]]
+        return [(int(index), "") for index in np.argsort(-sizes, kind="stable")[: N_BEST + N_WORST]]
     held = subject.evaluation.held
     is_right = held.predicted == held.codes
     sure = _sureness(held)
@@ -74,8 +74,8 @@ def _sureness(held: Any) -> np.ndarray:
     if held.score is None:
         return np.zeros(len(held.codes))
     sure = np.empty(len(held.codes))
-    for number in np.unique(held.fold):
-        rows = held.fold == number
+    for fold in np.unique(held.fold):
+        rows = held.fold == fold
         scale = np.abs(held.score[rows]).max()
         sure[rows] = sign[rows] * held.score[rows] / (scale if scale > 0 else 1.0)
     return sure
@@ -87,8 +87,8 @@ def _introduction(subject: Subject, n_opened: int) -> str:
     if held is None or subject.evaluation is None or subject.evaluation.from_unlabeled:
         return text + "the largest bags. All values are from the model that was fitted to all bags."
     text += "the most confident correct predictions and the most confident wrong predictions. "
-    who = "a model that was fitted without the bag" if held.models else "the model fitted to all bags"
-    return text + f"All values are from {who}."
+    source = "a model that was fitted without the bag" if held.models else "the model fitted to all bags"
+    return text + f"All values are from {source}."
 
 
 def _meaning(subject: Subject) -> str:
@@ -102,79 +102,79 @@ def _meaning(subject: Subject) -> str:
     )
 
 
-def _model_for(subject: Subject, place: int) -> Any:
+def _model_for(subject: Subject, index: int) -> Any:
     held = None if subject.evaluation is None else subject.evaluation.held
-    return held.models[held.fold[place]] if held is not None and held.models else subject.model
+    return held.models[held.fold[index]] if held is not None and held.models else subject.model
 
 
-def _opened(subject: Subject, place: int, mark: str) -> Fold:
-    model = _model_for(subject, place)
-    bags = _with_usual(subject.bags, place)
+def _opened(subject: Subject, index: int, mark: str) -> Fold:
+    model = _model_for(subject, index)
+    bags = _with_usual(subject.bags, index)
     codes = np.unique(subject.y, return_inverse=True)[1] if subject.y is not None else None
-    y = None if subject.y is None else np.asarray(subject.y)[_some(subject.bags, place)]
-    found = explain_bag(
+    y = None if subject.y is None else np.asarray(subject.y)[_bag_and_others(subject.bags, index)]
+    explanation = explain_bag(
         model, bags, bags.ids[0], y=y, n_instances=_N_INSTANCES, n_features=_N_FEATURES, n_leading=1
     )
-    label = None if codes is None or not subject.names else subject.names[codes[place]]
-    summary = _summary(subject, found, label, mark)
-    beside = SideBySide((_instances(found), *_features(found), *_heat_map(model, bags)))
+    label = None if codes is None or not subject.names else subject.names[codes[index]]
+    summary = _summary(subject, explanation, label, mark)
+    details = SideBySide((_instances(explanation), *_features(explanation), *_heat_map(model, bags)))
     name = str(as_python(bags.ids[0]))
     cut = short(name, _LONGEST_NAME)
     whole = () if cut == name else (f"Full name: {name}",)
-    return Fold(f"bag {cut}", summary, (*whole, beside), mark)
+    return Fold(f"bag {cut}", summary, (*whole, details), mark)
 
 
-def _some(bags: Any, place: int) -> np.ndarray:
+def _bag_and_others(bags: Any, index: int) -> np.ndarray:
     """Return the index of a bag, followed by evenly spaced indices of other bags."""
     others = np.unique(np.linspace(0, len(bags) - 1, _USUAL_BAGS).astype(int))
-    return np.concatenate([[place], others[others != place]])
+    return np.concatenate([[index], others[others != index]])
 
 
-def _with_usual(bags: Any, place: int) -> Any:
-    some = bags[_some(bags, place)]
-    return some.load() if is_scan(some) else some
+def _with_usual(bags: Any, index: int) -> Any:
+    selected = bags[_bag_and_others(bags, index)]
+    return selected.load() if is_scan(selected) else selected
 
 
-def _summary(subject: Subject, found: BagExplanation, label: str | None, mark: str) -> str:
-    name = short(subject.names[-1]) if len(subject.names) == 2 else short(found.positive)
-    said = percent(found.value) if found.kind == "probability" else f"{found.value:.3g}"
-    what = "probability" if found.kind == "probability" else "score"
-    text = f"{count(found.n_instances, 'instance')}; {what} of {name}: {said}"
+def _summary(subject: Subject, explanation: BagExplanation, label: str | None, mark: str) -> str:
+    name = short(subject.names[-1]) if len(subject.names) == 2 else short(explanation.positive)
+    value = percent(explanation.value) if explanation.kind == "probability" else f"{explanation.value:.3g}"
+    kind = "probability" if explanation.kind == "probability" else "score"
+    text = f"{count(explanation.n_instances, 'instance')}; {kind} of {name}: {value}"
     if label is None:
         return text
     verdict = {"right": " (predicted correctly)", "wrong": " (predicted wrongly)"}.get(mark, "")
     return f"{text}; label: {short(label)}{verdict}"
 
 
-def _instances(found: BagExplanation) -> Table:
+def _instances(explanation: BagExplanation) -> Table:
     """Return a table of the first instances with probability, posterior and contribution."""
-    kind = found.instance_kind
-    known = ("instance", kind, "posterior", "without")
-    sides = [name for name in found.columns if name not in known]
-    sides.sort(key=lambda name: found.columns[name].dtype.kind in "biuf")
+    kind = explanation.instance_kind
+    standard_columns = ("instance", kind, "posterior", "without")
+    sides = [name for name in explanation.columns if name not in standard_columns]
+    sides.sort(key=lambda name: explanation.columns[name].dtype.kind in "biuf")
     rows = []
-    for row, number in enumerate(found.columns["instance"]):
-        cells: dict[str, Any] = {"instance": int(number)}
-        cells |= {name: short(as_python(found.columns[name][row])) for name in sides}
-        value = float(found.columns[kind][row])
+    for row, index in enumerate(explanation.columns["instance"]):
+        cells: dict[str, Any] = {"instance": int(index)}
+        cells |= {name: short(as_python(explanation.columns[name][row])) for name in sides}
+        value = float(explanation.columns[kind][row])
         cells[kind] = Bar(value) if kind == "probability" else f"{value:.3g}"
-        if "posterior" in found.columns:
-            cells["posterior"] = Bar(float(found.columns["posterior"][row]))
-        without = float(found.columns["without"][row])
-        cells["contribution"] = "-" if np.isnan(without) else f"{found.value - without:+.3f}"
+        if "posterior" in explanation.columns:
+            cells["posterior"] = Bar(float(explanation.columns["posterior"][row]))
+        without = float(explanation.columns["without"][row])
+        cells["contribution"] = "-" if np.isnan(without) else f"{explanation.value - without:+.3f}"
         rows.append(cells)
-    n_left = found.n_instances - len(rows)
+    n_left = explanation.n_instances - len(rows)
     note = ""
     if n_left > 0:
         note = f"{count(n_left, 'instance')} with lower values {'is' if n_left == 1 else 'are'} not shown."
     return Table(
-        "", rows, note, n_text=1 + sum(found.columns[name].dtype.kind not in "biuf" for name in sides)
+        "", rows, note, n_text=1 + sum(explanation.columns[name].dtype.kind not in "biuf" for name in sides)
     )
 
 
-def _features(found: BagExplanation) -> Iterator[Table]:
+def _features(explanation: BagExplanation) -> Iterator[Table]:
     """Yield a table of the most important features of the first instance."""
-    for table in found.feature_tables()[:1]:
+    for table in explanation.feature_tables()[:1]:
         yield Table("", [{key: short(cell) for key, cell in row.items()} for row in table.rows])
 
 
@@ -187,10 +187,10 @@ def _heat_map(model: Any, bags: Any) -> Iterator[Figure]:
     both = columns.get("coords")
     is_pair = len(pair) == 2 and all(part.ndim == 1 and part.dtype.kind in "biuf" for part in pair)
     is_both = both is not None and both.ndim == 2 and both.shape[1] == 2 and both.dtype.kind in "biuf"
-    if not (is_pair or is_both) or bags.sizes[0] < _FEWEST_PLACES:
+    if not (is_pair or is_both) or bags.sizes[0] < _FEWEST_INSTANCES:
         return
-    places = np.column_stack(pair) if is_pair else both
-    if not np.isfinite(places[: bags.sizes[0]]).all():
+    coordinates = np.column_stack(pair) if is_pair else both
+    if not np.isfinite(coordinates[: bags.sizes[0]]).all():
         return
 
     kind = instance_predictions(model, bags[:1])[0]
@@ -207,24 +207,24 @@ def _heat_map(model: Any, bags: Any) -> Iterator[Figure]:
     yield Figure("heatmap", draw, "Instances at their coordinates", is_wide=True, on_paper=True)
 
 
-def _picture_of_all(subject: Subject, places: list[int]) -> Iterator[Figure]:
+def _picture_of_all(subject: Subject, indices: list[int]) -> Iterator[Figure]:
     """Yield a plot of the bags as images, if the features are pixels and the instances have probabilities."""
     shape = image_shape(subject.bags.feature_names)
     if shape is None or subject.y is None or len(subject.names) != 2:
         return
     from bagwise.evaluation.plotting import plot_bags
 
-    some = subject.bags[places]
-    some = some.load() if is_scan(some) else some
-    said = [_lit(subject, place, some[row : row + 1]) for row, place in enumerate(places)]
-    if any(one is None for one in said):
+    bags = subject.bags[indices]
+    bags = bags.load() if is_scan(bags) else bags
+    probabilities = [_lit(subject, index, bags[row : row + 1]) for row, index in enumerate(indices)]
+    if any(pair is None for pair in probabilities):
         return
-    lit, likely = zip(*(one for one in said if one is not None), strict=True)
-    codes = np.unique(subject.y, return_inverse=True)[1][places]
+    lit, likely = zip(*(pair for pair in probabilities if pair is not None), strict=True)
+    codes = np.unique(subject.y, return_inverse=True)[1][indices]
 
     def draw() -> Any:
         return plot_bags(
-            some,
+            bags,
             np.concatenate(lit),
             image_shape=shape,
             y=codes,
@@ -236,14 +236,14 @@ def _picture_of_all(subject: Subject, places: list[int]) -> Iterator[Figure]:
     yield Figure("images", draw, "Bags as images", note, is_wide=True, on_paper=True)
 
 
-def _lit(subject: Subject, place: int, bag: Any) -> tuple[np.ndarray, float] | None:
+def _lit(subject: Subject, index: int, bag: Any) -> tuple[np.ndarray, float] | None:
     """Return the probabilities of the instances and of the bag; None if the model only has scores."""
-    model = _model_for(subject, place)
+    model = _model_for(subject, index)
     of_bag = bag_predictions(model, bag)
     if of_bag is None or of_bag[0] != "probability" or subject.y is None:
         return None
     if hasattr(instance_model(model), "posterior_instances"):
-        values = posterior_of_instances(model, bag, np.asarray(subject.y)[[place]])
+        values = posterior_of_instances(model, bag, np.asarray(subject.y)[[index]])
     else:
         kind, values = instance_predictions(model, bag)
         if kind != "probability":
@@ -264,10 +264,10 @@ def image_shape(names: Any) -> tuple[int, int] | None:
     """
     if names is None or not 4 <= len(names) <= _MOST_PIXELS:
         return None
-    found = [re.fullmatch(r"pixel_(\d+)_(\d+)", str(name)) for name in names]
-    if any(match is None for match in found):
+    matches = [re.fullmatch(r"pixel_(\d+)_(\d+)", str(name)) for name in names]
+    if any(match is None for match in matches):
         return None
-    places = [(int(match[1]), int(match[2])) for match in found if match is not None]
-    height, width = places[-1][0] + 1, places[-1][1] + 1
+    pixels = [(int(match[1]), int(match[2])) for match in matches if match is not None]
+    height, width = pixels[-1][0] + 1, pixels[-1][1] + 1
     grid = [(row, column) for row in range(height) for column in range(width)]
-    return (height, width) if places == grid else None
+    return (height, width) if pixels == grid else None

@@ -17,7 +17,7 @@ from bagwise.report.subject import Subject, short
 _MOST_SHOWN = 15
 _MOST_DRAWN = 12
 # For larger data, intervals would take minutes, because each of their ends needs new fits.
-_MOST_NUMBERS, _MOST_FEATURES = 10**5, 12
+_MOST_VALUES, _MOST_FEATURES = 10**5, 12
 
 
 def rule_parts(subject: Subject) -> list[Any]:
@@ -31,9 +31,9 @@ def rule_parts(subject: Subject) -> list[Any]:
     parts: list[Any] = [f"{name}{'' if k is None else f', k = {k}'}: {first}"]
     labeler = subject.inner("labeler_")
     if labeler is not None and len(labeler.values) > 1:
-        how = "learned" if getattr(rule, "learns", False) or labeler.profile else "fixed, not learned"
+        origin = "learned" if getattr(rule, "learns", False) or labeler.profile else "fixed, not learned"
         note = (
-            f"P(bag is positive | n positive instances), {how}. Bars: expected number of bags with n "
+            f"P(bag is positive | n positive instances), {origin}. Bars: expected number of bags with n "
             "positive instances."
         )
         if labeler.message:
@@ -100,12 +100,14 @@ def _coefficients(subject: Subject, coef: np.ndarray) -> list[Any]:
 
 
 def _left_out(n_more: int, n_zero: int) -> str:
-    told = []
+    messages = []
     if n_more > 0:
-        told.append(f"{count(n_more, 'smaller coefficient')} {'is' if n_more == 1 else 'are'} not shown")
+        messages.append(f"{count(n_more, 'smaller coefficient')} {'is' if n_more == 1 else 'are'} not shown")
     if n_zero:
-        told.append(f"{count(n_zero, 'feature')} {'has' if n_zero == 1 else 'have'} a coefficient of zero")
-    return f"{'; '.join(told)}." if told else ""
+        messages.append(
+            f"{count(n_zero, 'feature')} {'has' if n_zero == 1 else 'have'} a coefficient of zero"
+        )
+    return f"{'; '.join(messages)}." if messages else ""
 
 
 def _spread(bags: Any) -> np.ndarray:
@@ -119,39 +121,39 @@ def _spread(bags: Any) -> np.ndarray:
 def _times_selected(subject: Subject, n_features: int) -> tuple[np.ndarray, int] | None:
     """Return the number of folds with each coefficient nonzero; None if no coefficient is ever zero."""
     models = () if subject.evaluation is None else subject.evaluation.held.models
-    found = []
+    masks = []
     for model in models:
         for inside in model_and_inside(model):
             coef = _flat(getattr(inside, "coef_", None))
             if coef is not None and len(coef) == n_features:
-                found.append(coef != 0)
+                masks.append(coef != 0)
                 break
-    if not found or all(one.all() for one in found):
+    if not masks or all(mask.all() for mask in masks):
         return None
-    return np.sum(found, axis=0), len(found)
+    return np.sum(masks, axis=0), len(masks)
 
 
 def _inference(subject: Subject) -> list[Any]:
     """Return odds ratios with intervals, if the model was fitted without a penalty and the data are small."""
-    model = next((one for one in model_and_inside(subject.model) if hasattr(one, "inference")), None)
+    model = next((part for part in model_and_inside(subject.model) if hasattr(part, "inference")), None)
     bags = subject.bags
     if model is None or getattr(model, "alpha", None) != 0 or is_scan(bags):
         return []
-    if bags.n_features > _MOST_FEATURES or bags.n_instances * bags.n_features > _MOST_NUMBERS:
+    if bags.n_features > _MOST_FEATURES or bags.n_instances * bags.n_features > _MOST_VALUES:
         return [
             "Intervals of the coefficients are omitted because they take long; call model.inference() to "
             "compute them."
         ]
     try:
-        found = model.inference()
-        found = replace(found, names=[short(name, 22) for name in found.names])
+        table = model.inference()
+        table = replace(table, names=[short(name, 22) for name in table.names])
     except (ValueError, AttributeError) as error:
         return [f"Intervals of the coefficients are not available: {error}"]
     from bagwise.models.linear_model.plots import plot_odds_ratios
 
-    note = " ".join(found.notes)
+    note = " ".join(table.notes)
     return [
-        Figure("odds", lambda: plot_odds_ratios(found), "Odds ratios with 95 % intervals", note, is_wide=True)
+        Figure("odds", lambda: plot_odds_ratios(table), "Odds ratios with 95 % intervals", note, is_wide=True)
     ]
 
 
@@ -176,11 +178,11 @@ def _bars(names: list[str], effect: np.ndarray, order: np.ndarray, label: str) -
 
         figure, ax = new_axes(4.2, 0.7 + 0.24 * len(shown))
         palette = palette_of(ax)
-        places = np.arange(len(shown))[::-1]
+        positions = np.arange(len(shown))[::-1]
         colors = [palette.positive if value > 0 else palette.negative for value in effect[shown]]
-        ax.barh(places, effect[shown], color=colors, height=0.62, alpha=0.85)
+        ax.barh(positions, effect[shown], color=colors, height=0.62, alpha=0.85)
         ax.axvline(0, color=palette.faint, linewidth=0.6)
-        ax.set_yticks(places, [short(names[j], 22) for j in shown])
+        ax.set_yticks(positions, [short(names[j], 22) for j in shown])
         ax.tick_params(axis="y", length=0)
         ax.set_xlabel(label)
         return figure

@@ -181,5 +181,5 @@ def tiles_of(bags: Any, evaluation: Evaluation | None = None) -> dict[str, tuple
 
 def _class_of(model: Any) -> str:
     inside = list(model_and_inside(model))[-1]
-    own = type(model).__name__
-    return own if inside is model else f"{own} of {short(type(inside).__name__)}"
+    name = type(model).__name__
+    return name if inside is model else f"{name} of {short(type(inside).__name__)}"

@@ -98,12 +98,12 @@ def _has_nan(labels: np.ndarray) -> bool:
 
 def _verdict(inspection: Report) -> str:
     """Return a sentence that summarizes the findings."""
-    warnings = [found for found in inspection.findings if found.level == "warning"]
+    warnings = [finding for finding in inspection.findings if finding.level == "warning"]
     notes = inspection.count("note")
     if not warnings:
         also = f"; {count(notes, 'note')} {'is' if notes == 1 else 'are'} worth reading" if notes else ""
         return f"No problems were found that would affect a model or its evaluation{also}."
-    topics = ", ".join(found.topic for found in warnings)
+    topics = ", ".join(finding.topic for finding in warnings)
     return (
         f"{count(len(warnings), 'problem')} {'is' if len(warnings) == 1 else 'are'} likely to affect a model "
         f"or its evaluation: {topics}."

@@ -101,7 +101,7 @@ def _around_pr(ax: Any, palette: Any, share: float) -> None:
 
 def _calibration(positive: np.ndarray, probability: np.ndarray, subject: Subject) -> Figure:
     """Return a calibration plot: the share of positive bags for each bin of predicted probabilities."""
-    said, share, low, high = calibration_in_groups(positive, probability, subject.groups)
+    predicted, share, low, high = calibration_in_groups(positive, probability, subject.groups)
 
     def draw() -> Any:
         from bagwise._display.pictures import new_axes, palette_of
@@ -109,8 +109,8 @@ def _calibration(positive: np.ndarray, probability: np.ndarray, subject: Subject
         figure, ax = new_axes(*_PANEL)
         palette = palette_of(ax)
         ax.plot([0, 1], [0, 1], color=palette.faint, linewidth=0.8, linestyle="--")
-        ax.fill_between(said, low, high, color=palette.accent, alpha=0.18, linewidth=0)
-        ax.plot(said, share, color=palette.accent, linewidth=1.4, marker="o", markersize=3.5)
+        ax.fill_between(predicted, low, high, color=palette.accent, alpha=0.18, linewidth=0)
+        ax.plot(predicted, share, color=palette.accent, linewidth=1.4, marker="o", markersize=3.5)
         # Histogram of the predicted probabilities along the lower edge.
         heights, edges = np.histogram(probability, np.linspace(0, 1, 41))
         ax.stairs(0.12 * heights / heights.max(), edges, color=palette.quiet, fill=True, alpha=0.5)
@@ -123,8 +123,8 @@ def _calibration(positive: np.ndarray, probability: np.ndarray, subject: Subject
 
     units = "bags" if subject.groups is None else "groups"
     note = (
-        f"{count(len(said), 'bin')} by predicted probability. Band: 95 % interval of each share, based on "
-        f"the number of {units}. Grey: number of bags."
+        f"{count(len(predicted), 'bin')} by predicted probability. Band: 95 % interval of each share, "
+        f"based on the number of {units}. Grey: number of bags."
     )
     return Figure("calibration", draw, "Calibration", note)
 
@@ -161,8 +161,8 @@ def confusion_parts(subject: Subject) -> list[Any]:
     rows = []
     for k in order:
         chosen = held.codes == k
-        some = None if subject.groups is None else subject.groups[chosen]
-        low, high = share_interval(held.predicted[chosen] == k, some)
+        groups = None if subject.groups is None else subject.groups[chosen]
+        low, high = share_interval(held.predicted[chosen] == k, groups)
         total = counts[k].sum()
         row = {"label": names[k]}
         row |= {f"predicted {names[j]}": f"{counts[k, j]:,} ({percent(counts[k, j] / total)})" for j in order}
@@ -201,7 +201,7 @@ def _frequent_confusions(counts: np.ndarray, names: list[str]) -> Table:
             "bags": f"{wrong[k, j]:,}",
             "share of the label": percent(wrong[k, j] / counts[k].sum()),
         }
-        for k, j in (divmod(int(place), len(names)) for place in order)
+        for k, j in (divmod(int(index), len(names)) for index in order)
         if wrong[k, j]
     ]
     n_left = int((wrong > 0).sum()) - len(rows)

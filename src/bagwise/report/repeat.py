@@ -55,9 +55,11 @@ def _imports(model: Any) -> list[str]:
     return list(dict.fromkeys(lines))
 
 
-def repeat_parts(code: str, facts: list[tuple[str, str]], known: dict[str, str]) -> tuple[Any, ...]:
+def repeat_parts(
+    code: str, facts: list[tuple[str, str]], package_versions: dict[str, str]
+) -> tuple[Any, ...]:
     """Return the code, and a table of facts and versions."""
-    stands_on = ", ".join(f"{name} {number}" for name, number in known.items())
+    stands_on = ", ".join(f"{name} {release}" for name, release in package_versions.items())
     rows = [*((name, short(value, 400)) for name, value in facts), ("versions", stands_on)]
     return (Code(code), Table.of_facts(rows))
 

@@ -48,10 +48,10 @@ def _folds(subject: Subject) -> list[Any]:
     if evaluation is None or evaluation.from_unlabeled:
         return []
     held, rows = evaluation.held, []
-    for number in range(min(held.n_folds, 20)):
-        chosen = held.fold == number
+    for index in range(min(held.n_folds, 20)):
+        chosen = held.fold == index
         row: dict[str, Any] = {
-            "fold": number + 1,
+            "fold": index + 1,
             "bags": f"{int(chosen.sum()):,}",
             "accuracy": f"{(held.predicted[chosen] == held.codes[chosen]).mean():.3f}",
         }
@@ -75,18 +75,18 @@ def _key_instances(subject: Subject) -> list[Any]:
     several = np.flatnonzero((held.codes == 1) & (sizes > 1))
     if not len(several):
         return []
-    places = several[np.unique(np.linspace(0, len(several) - 1, _MOST_BAGS).astype(int))]
-    bags = subject.bags[places]
+    indices = several[np.unique(np.linspace(0, len(several) - 1, _MOST_BAGS).astype(int))]
+    bags = subject.bags[indices]
     bags = bags.load() if is_scan(bags) else bags
-    keys = np.array([key_places(model, bags) for model in held.models])
-    of_all = key_places(subject.model, bags)
-    unseen = keys[held.fold[places], np.arange(len(places))]
+    keys = np.array([key_indices(model, bags) for model in held.models])
+    of_all = key_indices(subject.model, bags)
+    unseen = keys[held.fold[indices], np.arange(len(indices))]
     same = unseen == of_all
-    groups = None if subject.groups is None else subject.groups[places]
+    groups = None if subject.groups is None else subject.groups[indices]
     low, high = share_interval(same, groups)
     interval = "-" if low != low else f"{percent(low)} to {percent(high)}"
-    pairs = [float((one == other).mean()) for one, other in combinations(keys, 2)]
-    chance = float((1 / sizes[places]).mean())
+    pairs = [float((first == second).mean()) for first, second in combinations(keys, 2)]
+    chance = float((1 / sizes[indices]).mean())
     rows = [
         {
             "models": "fitted without the bag, fitted to all bags",
@@ -100,15 +100,17 @@ def _key_instances(subject: Subject) -> list[Any]:
         },
         {"models": "chance (random instances)", "same key instance": percent(chance), "95 %": ""},
     ]
-    which = f"{len(places):,} of {len(several):,}" if len(places) < len(several) else f"{len(places):,}"
+    bag_count = (
+        f"{len(indices):,} of {len(several):,}" if len(indices) < len(several) else f"{len(indices):,}"
+    )
     note = (
-        f"The key instance of a bag is its most positive instance. Based on {which} positive bags with "
+        f"The key instance of a bag is its most positive instance. Based on {bag_count} positive bags with "
         "several instances."
     )
     return [Table("Agreement on key instances", rows, note)]
 
 
-def key_places(model: Any, bags: Any) -> np.ndarray:
+def key_indices(model: Any, bags: Any) -> np.ndarray:
     """Return the index of the most positive instance in each bag; the first one in case of ties."""
     values = np.asarray(instance_predictions(model, bags)[1], dtype=float)
     parts = np.split(values, bags.offsets[1:-1])

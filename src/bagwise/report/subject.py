@@ -82,10 +82,10 @@ def short(text: Any, longest: int = _LONGEST) -> str:
 
 def names_of(classes: np.ndarray) -> tuple[str, ...]:
     """Return the names of the classes; labels 0 and 1, or -1 and 1, are called negative and positive."""
-    known = [as_python(label) for label in classes]
-    if known in ([0, 1], [-1, 1]):
+    labels = [as_python(label) for label in classes]
+    if labels in ([0, 1], [-1, 1]):
         return ("negative", "positive")
-    return tuple(map(str, known))
+    return tuple(map(str, labels))
 
 
 def percent(value: float) -> str:

@@ -36,7 +36,7 @@ _STYLE: dict[Any, Any] = {
 }
 # Characters that are not allowed in XML: control characters, surrogates, and two noncharacters.
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-_NUMBER = re.compile(r"-?\d+\.\d{2,}(?:e-?\d+)?")
+_DECIMAL = re.compile(r"-?\d+\.\d{2,}(?:e-?\d+)?")
 _COLOR = re.compile(r"#[0-9a-f]{6}\b")
 _FONT = re.compile(r"font: ((?:[\w-]+ )*)([\d.]+px)[^;]*")
 _FAMILY = re.compile(r"font-family: [^;]*;? ?")
@@ -98,13 +98,13 @@ def inline_svg(figure: Figure, prefix: str, fineness: Fineness) -> str:
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_STYLE | {"svg.hashsalt": prefix})
         drawn = figure.draw()
-        how = {"dpi": fineness.dots, "transparent": not figure.on_paper}
-        text = _saved(drawn, "svg", **how).decode("utf-8", "replace")
+        options = {"dpi": fineness.dots, "transparent": not figure.on_paper}
+        text = _saved(drawn, "svg", **options).decode("utf-8", "replace")
         root = ElementTree.fromstring(_NO_XML.sub("\ufffd", text))
         written = _small(root, figure, prefix)
         if len(written) <= fineness.largest:
             return written
-        pixels = base64.b64encode(_saved(drawn, "png", **how)).decode()
+        pixels = base64.b64encode(_saved(drawn, "png", **options)).decode()
     width, height = root.attrib["viewBox"].split()[2:]
     attributes = {"href": f"data:image/png;base64,{pixels}", "width": width, "height": height}
     kept = root.attrib
@@ -114,10 +114,10 @@ def inline_svg(figure: Figure, prefix: str, fineness: Fineness) -> str:
     return _written(root)
 
 
-def _saved(drawn: Any, kind: str, **how: Any) -> bytes:
+def _saved(drawn: Any, kind: str, **options: Any) -> bytes:
     buffer = BytesIO()
     nothing = {"Date": None, "Creator": None, "Format": None, "Type": None} if kind == "svg" else {}
-    drawn.savefig(buffer, format=kind, metadata=nothing, **how)
+    drawn.savefig(buffer, format=kind, metadata=nothing, **options)
     return buffer.getvalue()
 
 
@@ -159,15 +159,15 @@ def _rename(root: Any, prefix: str) -> None:
     text = " ".join(value for element in root.iter() for value in element.attrib.values())
     used = set(re.findall(r"url\(#([^)]+)\)", text))
     used |= {element.attrib[_LINK][1:] for element in root.iter() if _is_inner_link(element)}
-    names = {name: f"{prefix}-{number}" for number, name in enumerate(sorted(used))}
+    names = {name: f"{prefix}-{index}" for index, name in enumerate(sorted(used))}
     for element in root.iter():
         name = element.attrib.pop("id", None)
         if name in names:
             element.attrib["id"] = names[name]
         for key, value in element.attrib.items():
             if "url(#" in value:
-                found = re.sub(r"url\(#([^)]+)\)", lambda match: f"url(#{names[match[1]]})", value)
-                element.attrib[key] = found
+                new_value = re.sub(r"url\(#([^)]+)\)", lambda match: f"url(#{names[match[1]]})", value)
+                element.attrib[key] = new_value
         if _LINK in element.attrib:
             link = element.attrib.pop(_LINK)
             element.attrib["href"] = f"#{names[link[1:]]}" if link.startswith("#") else link
@@ -181,7 +181,7 @@ def _shorten(element: Any, *, recolor: bool) -> None:
     """Round coordinates to hundredths of a point, and replace colours by variables."""
     for key, value in element.attrib.items():
         if key in ("d", "points", "transform", "x", "y", "width", "height"):
-            value = _NUMBER.sub(lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), value)
+            value = _DECIMAL.sub(lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), value)
             value = " ".join(value.split())
         elif key == "style":
             value = _FAMILY.sub("", _FONT.sub(_plain_font, value))

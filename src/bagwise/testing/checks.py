@@ -96,8 +96,8 @@ def check_bag_estimator(estimator: BaseEstimator) -> None:
 
 def _expected_failures(estimator: Any) -> dict[str, str]:
     """Return names and reasons of expected failures of bag checks, without scikit-learn's ("check_...")."""
-    known = getattr(estimator, "_expected_failed_checks", {})
-    return {name: reason for name, reason in known.items() if not name.startswith("check_")}
+    failures = getattr(estimator, "_expected_failed_checks", {})
+    return {name: reason for name, reason in failures.items() if not name.startswith("check_")}
 
 
 def _bind(check: Any, estimator: Any) -> Any:
@@ -161,14 +161,14 @@ def _output(estimator: Any, bags: Any) -> np.ndarray:
     raise AssertionError(f"{type(estimator).__name__} has neither predict nor transform")
 
 
-def _with_folds(estimator: Any, numbers: np.ndarray) -> Any:
+def _with_folds(estimator: Any, indices: np.ndarray) -> Any:
     """Return a clone whose cross-validation, if any, uses the same folds for any order and copies of bags.
 
-    `numbers` contains the index of each bag. Three consecutive indices are in the same one of three folds.
+    `indices` contains the index of each bag. Three consecutive indices are in the same one of three folds.
     """
     again = clone(estimator)
     if "cv" in again.get_params():
-        fold = numbers // 3 % 3  # groups of three, because weights in the checks are indices modulo three
+        fold = indices // 3 % 3  # groups of three, because weights in the checks are indices modulo three
         again.set_params(cv=[(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(3)])
     return again
 
@@ -232,9 +232,9 @@ def check_matrix_is_bags_of_one(estimator: Any, bags: Bags, y: np.ndarray) -> An
 
 def check_integers_and_float32_are_read(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
     """Check that small integers do not overflow, and that integers and float32 are handled like float64."""
-    numbers = np.round(bags.instances * 200)  # the squares overflow int16
+    integers = np.round(bags.instances * 200)  # the squares overflow int16
     for dtype, tolerance in ((np.int16, _EXACT), (np.float32, 1e-2)):
-        narrow = bags.with_instances(numbers.astype(dtype))
+        narrow = bags.with_instances(integers.astype(dtype))
         wide = bags.with_instances(narrow.instances.astype(np.float64))
         out = _output(clone(estimator).fit(narrow, y), narrow)
         reference = _output(clone(estimator).fit(wide, y), wide)
@@ -309,8 +309,8 @@ def check_text_labels_warn_about_the_positive_class(estimator: Any, bags: Bags, 
     assert len(about) == 1, f"expected one PositiveClassWarning, got {about}"
     assert "'yes' sorts last and is taken as the positive class" in about[0]
     assert set(estimator.predict(bags)) <= {"yes", "no"}
-    numbers = clone(estimator).fit(bags, y)
-    np.testing.assert_array_equal(estimator.predict(bags) == "yes", numbers.predict(bags) == 1)
+    reference = clone(estimator).fit(bags, y)
+    np.testing.assert_array_equal(estimator.predict(bags) == "yes", reference.predict(bags) == 1)
 
 
 def check_instance_predictions_fit_the_bags(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
@@ -376,14 +376,14 @@ def check_objective_never_rises(estimator: Any, bags: Bags, y: np.ndarray) -> An
     np.testing.assert_allclose(min(estimator.objectives_), estimator.objective_, rtol=1e-12)
 
 
-def _refuses(call: Any, *words: str) -> None:
+def _refuses(call: Any, *texts: str) -> None:
     try:
         call()
     except (ValueError, TypeError) as error:
-        absent = [word for word in words if word not in str(error)]
+        absent = [word for word in texts if word not in str(error)]
         assert not absent, f"the message should mention {absent}: {error}"
     else:
-        raise AssertionError(f"no error was raised; expected an error that mentions {words}")
+        raise AssertionError(f"no error was raised; expected an error that mentions {texts}")
 
 
 def check_empty_bag_is_refused(estimator: Any, bags: Bags, y: np.ndarray) -> Any:

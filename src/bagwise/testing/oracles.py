@@ -39,7 +39,7 @@ def enumerate_labels(log_odds: Any, label_probability: Any) -> Any:
     # log P(z) = sum_j log sigma(+-eta_j), exact on both sides.
     log_prior = -np.logaddexp(0.0, np.where(z == 1, -log_odds, log_odds)).sum(axis=1)
     positive = np.array([label_probability(tuple(row.astype(int))) for row in z], dtype=float)
-    found = {}
+    results = {}
     for y in (0, 1):
         with np.errstate(divide="ignore"):
             joint = log_prior + np.log(positive if y else 1.0 - positive)
@@ -47,8 +47,8 @@ def enumerate_labels(log_odds: Any, label_probability: Any) -> Any:
         weight = np.exp(joint - log_likelihood)
         mean = weight @ z
         covariance = (z - mean).T @ (weight[:, None] * (z - mean))
-        found[y] = float(log_likelihood), mean, covariance
-    return found
+        results[y] = float(log_likelihood), mean, covariance
+    return results
 
 
 def check_rule(
@@ -107,14 +107,14 @@ def _check_by_differences(
 ) -> None:
     # The error of a central difference is about step^2 = 1e-10, plus rounding of 1e-16 / step = 1e-11.
     numeric = np.empty_like(gradient)
-    place = np.arange(len(log_odds)) - np.repeat(offsets[:-1], np.diff(offsets))
+    index_in_bag = np.arange(len(log_odds)) - np.repeat(offsets[:-1], np.diff(offsets))
     for j in range(int(np.diff(offsets).max())):
         # Bags are independent, so one instance of every bag can be changed at the same time.
-        moved = np.where(place == j, step, 0.0)
+        moved = np.where(index_in_bag == j, step, 0.0)
         ahead, _ = rule.gradient(log_odds + moved, offsets, labels)
         back, _ = rule.gradient(log_odds - moved, offsets, labels)
         slope = np.repeat((ahead - back) / (2 * step), np.diff(offsets))
-        numeric[place == j] = slope[place == j]
+        numeric[index_in_bag == j] = slope[index_in_bag == j]
     np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-7)
 
 
@@ -137,9 +137,9 @@ def _check_mean_curvature(rule: Rule, log_odds: Any, offsets: Any, log_proba: An
 
 def _check_by_enumeration(rule: Rule, log_odds: Any, offsets: Any, y: Any, gradient: Any, v: Any) -> None:
     labels = np.full(len(offsets) - 1, y, dtype=np.int8)
-    found = rule.estep(log_odds, offsets, labels)
+    estep = rule.estep(log_odds, offsets, labels)
     curved = rule.hessian_product(log_odds, offsets, labels, v)
-    np.testing.assert_allclose(found.posterior + found.complement, 1.0, rtol=1e-12)
+    np.testing.assert_allclose(estep.posterior + estep.complement, 1.0, rtol=1e-12)
     for i in range(len(offsets) - 1):
         bag = slice(offsets[i], offsets[i + 1])
         eta = log_odds[bag]
@@ -149,8 +149,8 @@ def _check_by_enumeration(rule: Rule, log_odds: Any, offsets: Any, y: Any, gradi
             return float(np.exp(rule.log_proba(corner, np.array([0, len(z)]))[0, 1]))
 
         log_likelihood, posterior, covariance = enumerate_labels(eta, label_probability)[y]
-        np.testing.assert_allclose(found.log_likelihood[i], log_likelihood, rtol=1e-10, atol=1e-12)
-        np.testing.assert_allclose(found.posterior[bag], posterior, rtol=1e-10, atol=1e-13)
+        np.testing.assert_allclose(estep.log_likelihood[i], log_likelihood, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(estep.posterior[bag], posterior, rtol=1e-10, atol=1e-13)
         sigma = np.exp(-np.logaddexp(0.0, -eta))
         np.testing.assert_allclose(gradient[bag], posterior - sigma, rtol=1e-8, atol=1e-11)
         hessian = covariance - np.diag(sigma * (1 - sigma))
