@@ -45,10 +45,10 @@ def test_estep_and_counts_are_the_sum_over_all_labelings(name, size, label):
     rule, phi = RULES[name]
     log_odds, offsets = bags_of([size], 2.0, seed=size)
     log_likelihood, posterior, _ = enumerate_labels(log_odds, lambda z: phi(sum(z)))[label]
-    found = rule.estep(log_odds, offsets, [label])
-    np.testing.assert_allclose(np.exp(found.log_likelihood), [np.exp(log_likelihood)], rtol=1e-12)
-    np.testing.assert_allclose(found.posterior, posterior, rtol=1e-12, atol=1e-15)
-    np.testing.assert_allclose(found.complement, 1 - posterior, rtol=1e-12, atol=1e-15)
+    result = rule.estep(log_odds, offsets, [label])
+    np.testing.assert_allclose(np.exp(result.log_likelihood), [np.exp(log_likelihood)], rtol=1e-12)
+    np.testing.assert_allclose(result.posterior, posterior, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(result.complement, 1 - posterior, rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(
         rule.log_proba(log_odds, offsets)[0, label], log_likelihood, rtol=1e-12, atol=1e-15
     )
@@ -132,11 +132,11 @@ def assert_exact(rule, label, kind, size, rtol):
             float(mp.log(a) if a < 0.9 else mp.log1p(-b)) for a, b in ((total, other), (other, total))
         )
         by_count = [float(x / total) for x in joint]
-    found = rule.estep(log_odds, [0, size], [label])
+    result = rule.estep(log_odds, [0, size], [label])
     # The logarithm of a probability near one has an absolute error of about the machine epsilon.
-    np.testing.assert_allclose(found.log_likelihood, [expected], rtol=rtol, atol=1e-13)
-    np.testing.assert_allclose(found.posterior[list(chosen)], posterior, rtol=rtol, atol=1e-300)
-    np.testing.assert_allclose(found.complement[list(chosen)], complement, rtol=rtol, atol=1e-300)
+    np.testing.assert_allclose(result.log_likelihood, [expected], rtol=rtol, atol=1e-13)
+    np.testing.assert_allclose(result.posterior[list(chosen)], posterior, rtol=rtol, atol=1e-300)
+    np.testing.assert_allclose(result.complement[list(chosen)], complement, rtol=rtol, atol=1e-300)
     # Probabilities of almost impossible counts can underflow to zero.
     actual = rule.count_proba(log_odds, [0, size], [label])[0]
     np.testing.assert_allclose(actual, by_count, rtol=rtol, atol=1e-150)
@@ -190,19 +190,19 @@ def test_no_underflow_in_a_hundred_thousand_instances():
 def test_halves_answer_as_one_long_recursion(rule, label):
     # Bags of 1500 instances are divided into halves. With more than 1000 counts, negligible ones are dropped.
     log_odds = np.random.default_rng(2).normal(-1.2, 1.0, size=1500)
-    found = rule.estep(log_odds, [0, 1500], [label])
+    result = rule.estep(log_odds, [0, 1500], [label])
     weights = np.exp(rule.log_labeler(np.arange(1501), 1500)[label])
     p = expit(log_odds)
     rows = [np.ones(1)]
     for a in p:
         rows.append(np.append(rows[-1] * (1 - a), 0.0) + np.append(0.0, rows[-1] * a))
-    np.testing.assert_allclose(found.log_likelihood, [np.log(rows[-1] @ weights)], rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(result.log_likelihood, [np.log(rows[-1] @ weights)], rtol=1e-11, atol=1e-13)
     context, posterior = weights.copy(), np.empty(1500)
     for j in range(1499, -1, -1):
         with_one, with_none = p[j] * (rows[j] @ context[1:]), (1 - p[j]) * (rows[j] @ context[:-1])
         posterior[j] = with_one / (with_one + with_none)
         context = p[j] * context[1:] + (1 - p[j]) * context[:-1]
-    np.testing.assert_allclose(found.posterior, posterior, rtol=1e-11)
+    np.testing.assert_allclose(result.posterior, posterior, rtol=1e-11)
 
 
 @pytest.mark.parametrize("rule", [CountLogistic(-8.0, 0.02), Threshold(380)], ids=str)
@@ -235,22 +235,22 @@ def test_twenty_thousand_instances_agree_with_the_characteristic_function(rule, 
     log_odds, p, turns, factor = characteristic_function(m, -9.0 if isinstance(rule, CountTable) else 0.0)
     weight = np.exp(rule.log_labeler(np.arange(m + 1), m)[label])
     counts = np.fft.irfft(factor.conj(), m + 1)
-    found = rule.estep(log_odds, [0, m], [label])
+    result = rule.estep(log_odds, [0, m], [label])
     total = counts @ weight
     assert total > 1e-6
-    np.testing.assert_allclose(found.log_likelihood, [np.log(total)], atol=1e-8)
+    np.testing.assert_allclose(result.log_likelihood, [np.log(total)], atol=1e-8)
     for j in (0, 777, m - 1):
         others = np.fft.irfft((factor / (1 + p[j] * (turns - 1))).conj(), m + 1)
         posterior = p[j] * (others[:-1] @ weight[1:]) / total
-        np.testing.assert_allclose(found.posterior[j], posterior, atol=1e-8)
-        np.testing.assert_allclose(found.complement[j], 1 - posterior, atol=1e-8)
+        np.testing.assert_allclose(result.posterior[j], posterior, atol=1e-8)
+        np.testing.assert_allclose(result.complement[j], 1 - posterior, atol=1e-8)
 
 
 def test_an_improbable_label_of_a_large_bag_is_done_without_forgetting():
     # P(at least 1,100 of 1,500 fair coins) is about 1e-75, so counts below 1e-30 must not be dropped.
     log_odds = np.zeros(1500)
-    found = Threshold(1100).estep(log_odds, [0, 1500], [1])
-    np.testing.assert_allclose(found.log_likelihood, [binom.logsf(1099, 1500, 0.5)], rtol=1e-10)
+    result = Threshold(1100).estep(log_odds, [0, 1500], [1])
+    np.testing.assert_allclose(result.log_likelihood, [binom.logsf(1099, 1500, 0.5)], rtol=1e-10)
 
 
 def test_memory_stays_far_below_the_square_of_the_bag():
@@ -288,8 +288,8 @@ def test_a_threshold_of_the_size_asks_for_all():
 
 
 def test_equal_probabilities_make_a_binomial_count():
-    found = Threshold(3).count_proba(np.full(50, -0.7), [0, 20, 50])
-    for row, size in zip(found, (20, 30), strict=True):
+    proba = Threshold(3).count_proba(np.full(50, -0.7), [0, 20, 50])
+    for row, size in zip(proba, (20, 30), strict=True):
         np.testing.assert_allclose(row, binom.pmf(np.arange(31), size, expit(-0.7)), rtol=1e-11)
 
 
@@ -303,9 +303,9 @@ def test_the_share_of_positive_instances_is_the_mean_rule():
 
 def test_a_constant_labeler_leaves_the_prior():
     log_odds, offsets = bags_of([3, 40], 2.0)
-    found = CountTable([0.3]).estep(log_odds, offsets, [1, 0])
-    np.testing.assert_allclose(found.log_likelihood, np.log([0.3, 0.7]), rtol=1e-12)
-    np.testing.assert_allclose(found.posterior, expit(log_odds), rtol=1e-12)
+    result = CountTable([0.3]).estep(log_odds, offsets, [1, 0])
+    np.testing.assert_allclose(result.log_likelihood, np.log([0.3, 0.7]), rtol=1e-12)
+    np.testing.assert_allclose(result.posterior, expit(log_odds), rtol=1e-12)
     _, gradient = CountTable([0.3]).gradient(log_odds, offsets, [1, 0])
     np.testing.assert_allclose(gradient, 0.0, atol=1e-15)
 
@@ -319,9 +319,9 @@ def test_mirrored_log_odds_and_a_mirrored_table_are_the_same_model():
 
 def test_an_impossible_label_says_nothing_of_the_instances():
     log_odds, offsets = bags_of([2, 4], 1.0)
-    found = Threshold(3).estep(log_odds, offsets, [1, 1])
-    assert found.log_likelihood[0] == -np.inf and np.isfinite(found.log_likelihood[1])
-    np.testing.assert_allclose(found.posterior[:2], expit(log_odds[:2]))
+    result = Threshold(3).estep(log_odds, offsets, [1, 1])
+    assert result.log_likelihood[0] == -np.inf and np.isfinite(result.log_likelihood[1])
+    np.testing.assert_allclose(result.posterior[:2], expit(log_odds[:2]))
     assert not Threshold(3).gradient(log_odds, offsets, [1, 1])[1][:2].any()
     assert Threshold(3).log_proba(log_odds, offsets)[0].tolist() == [0.0, -np.inf]
 

@@ -92,7 +92,7 @@ def test_a_factor_without_digits_in_a_large_bag():
     np.testing.assert_allclose(Threshold(1).log_proba(log_odds, [0, 9001])[0, 0], expected[0, 0], rtol=1e-12)
 
 
-BESIDE = np.repeat([330.0, 0.0], [2, 7])  # two almost certain instances, and others
+TWO_CERTAIN = np.repeat([330.0, 0.0], [2, 7])  # two almost certain instances, and others
 
 
 @pytest.mark.parametrize(
@@ -105,9 +105,9 @@ BESIDE = np.repeat([330.0, 0.0], [2, 7])  # two almost certain instances, and ot
         (CountTable([0.0, 1.0, 0.0]), 1, 300.0),
         (bimodal(9), 1, np.repeat([-600.0, 600.0, 0.0], [4, 4, 1])),
         # The count must be zero or at least two; both cases are about equally improbable.
-        (CountTable([1.0, 0.0, 1e-280]), 1, 2 * BESIDE),
-        (CountTable([1.0, 0.0, 1e-290]), 1, BESIDE),
-        (CountTable([1.0, 0.0, 1e-300]), 1, BESIDE),
+        (CountTable([1.0, 0.0, 1e-280]), 1, 2 * TWO_CERTAIN),
+        (CountTable([1.0, 0.0, 1e-290]), 1, TWO_CERTAIN),
+        (CountTable([1.0, 0.0, 1e-300]), 1, TWO_CERTAIN),
     ],
 )
 def test_posteriors_and_second_derivatives_are_sums_over_labelings(rule, label, centre):

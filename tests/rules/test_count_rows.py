@@ -47,9 +47,9 @@ def mixed_bags(sizes, seed=0):
 def test_bags_of_all_widths_beside_each_other_are_sums_over_labelings(rule):
     log_odds, offsets, y = mixed_bags(range(1, 10))
     v = np.random.default_rng(1).normal(size=len(log_odds))
-    found, (value, gradient) = rule.estep(log_odds, offsets, y), rule.gradient(log_odds, offsets, y)
+    result, (value, gradient) = rule.estep(log_odds, offsets, y), rule.gradient(log_odds, offsets, y)
     product = rule.hessian_product(log_odds, offsets, y, v)
-    np.testing.assert_array_equal(value, found.log_likelihood)
+    np.testing.assert_array_equal(value, result.log_likelihood)
     for i, label in enumerate(y):
         bag = slice(offsets[i], offsets[i + 1])
         p, m = expit(log_odds[bag]), offsets[i + 1] - offsets[i]
@@ -58,9 +58,9 @@ def test_bags_of_all_widths_beside_each_other_are_sums_over_labelings(rule):
             phi = np.exp(rule.log_labeler(np.arange(m + 1), m)[1])
             expected = enumerate_labels(log_odds[bag], lambda z, phi=phi: phi[sum(z)])[label]
             log_likelihood, posterior, covariance = expected
-        np.testing.assert_allclose(found.log_likelihood[i], log_likelihood, rtol=1e-12, atol=1e-14)
-        np.testing.assert_allclose(found.posterior[bag], posterior, rtol=1e-12)
-        np.testing.assert_allclose(found.complement[bag], 1 - posterior, rtol=1e-12)
+        np.testing.assert_allclose(result.log_likelihood[i], log_likelihood, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(result.posterior[bag], posterior, rtol=1e-12)
+        np.testing.assert_allclose(result.complement[bag], 1 - posterior, rtol=1e-12)
         np.testing.assert_allclose(gradient[bag], posterior - p, rtol=1e-10, atol=1e-13)
         expected = (covariance - np.diag(p * (1 - p))) @ v[bag]
         np.testing.assert_allclose(product[bag], expected, rtol=1e-10, atol=1e-13)
@@ -87,16 +87,16 @@ def test_rows_that_just_fit_and_those_that_just_do_not_say_the_same():
     assert row_length(largest) >= largest + 2
     for rule in (Uneven(), table(largest - 2, None), table(largest, 0.0)):
         log_odds, offsets, y = mixed_bags(range(largest - 5, largest + 6))
-        found = rule.estep(log_odds, offsets, y)
+        result = rule.estep(log_odds, offsets, y)
         slope = rule.gradient(log_odds, offsets, y)[1]
-        np.testing.assert_allclose(slope, found.posterior - expit(log_odds), rtol=1e-9, atol=1e-13)
+        np.testing.assert_allclose(slope, result.posterior - expit(log_odds), rtol=1e-9, atol=1e-13)
         for i in np.flatnonzero(y >= 0):
             bag = slice(offsets[i], offsets[i + 1])
             m = offsets[i + 1] - offsets[i]
             weight = np.exp(rule.log_labeler(np.arange(m + 1), m)[y[i]])
             log_likelihood, posterior = one_long_recursion(log_odds[bag], weight)
-            np.testing.assert_allclose(found.log_likelihood[i], log_likelihood, rtol=1e-11)
-            np.testing.assert_allclose(found.posterior[bag][[0, m // 2, -1]], posterior, rtol=1e-11)
+            np.testing.assert_allclose(result.log_likelihood[i], log_likelihood, rtol=1e-11)
+            np.testing.assert_allclose(result.posterior[bag][[0, m // 2, -1]], posterior, rtol=1e-11)
 
 
 # ---------------------------------------------------------------------- threads
@@ -104,20 +104,20 @@ def test_rows_that_just_fit_and_those_that_just_do_not_say_the_same():
 
 def test_threads_do_everything_once_and_in_order(monkeypatch):
     monkeypatch.setattr("numba.config.NUMBA_NUM_THREADS", 3)
-    meet, who = threading.Barrier(3, timeout=30), set()
+    meet, threads = threading.Barrier(3, timeout=30), set()
 
     def work(item):
         if item < 3:
             meet.wait()  # passes only with three parallel threads
-        who.add(threading.current_thread())
+        threads.add(threading.current_thread())
         return 10 * item
 
     assert share_out(work, range(20)) == [10 * item for item in range(20)]
-    assert len(who) == 3 and threading.main_thread() in who
+    assert len(threads) == 3 and threading.main_thread() in threads
 
 
 @pytest.mark.parametrize("in_main", [True, False])
-def test_an_error_in_any_thread_is_told(monkeypatch, in_main):
+def test_error_in_any_thread_is_raised(monkeypatch, in_main):
     monkeypatch.setattr("numba.config.NUMBA_NUM_THREADS", 2)
     meet = threading.Barrier(2, timeout=30)
 

@@ -46,10 +46,10 @@ RTOL, ATOL = 1e-12, 1e-14
 def test_estep_is_the_sum_over_all_labellings(rule_class, log_odds, label):
     log_likelihood, posterior, _ = enumerate_bag(rule_class, log_odds, label)
     offsets = np.array([0, len(log_odds)])
-    found = rule_class().estep(log_odds, offsets, np.array([label]))
-    np.testing.assert_allclose(found.log_likelihood, [log_likelihood], rtol=RTOL)
-    np.testing.assert_allclose(found.posterior, posterior, rtol=RTOL, atol=ATOL)
-    np.testing.assert_allclose(found.complement, 1 - posterior, rtol=RTOL, atol=ATOL)
+    result = rule_class().estep(log_odds, offsets, np.array([label]))
+    np.testing.assert_allclose(result.log_likelihood, [log_likelihood], rtol=RTOL)
+    np.testing.assert_allclose(result.posterior, posterior, rtol=RTOL, atol=ATOL)
+    np.testing.assert_allclose(result.complement, 1 - posterior, rtol=RTOL, atol=ATOL)
     log_proba = rule_class().log_proba(log_odds, offsets)
     np.testing.assert_allclose(log_proba[0, label], log_likelihood, rtol=RTOL)
 
@@ -57,9 +57,9 @@ def test_estep_is_the_sum_over_all_labellings(rule_class, log_odds, label):
 @pytest.mark.parametrize("label", [0, 1])
 def test_gradient_is_posterior_minus_prior(rule_class, log_odds, label):
     log_likelihood, posterior, _ = enumerate_bag(rule_class, log_odds, label)
-    found = rule_class().gradient(log_odds, np.array([0, len(log_odds)]), np.array([label]))
-    np.testing.assert_allclose(found[0], [log_likelihood], rtol=RTOL)
-    np.testing.assert_allclose(found[1], posterior - 1 / (1 + np.exp(-log_odds)), atol=1e-13)
+    result = rule_class().gradient(log_odds, np.array([0, len(log_odds)]), np.array([label]))
+    np.testing.assert_allclose(result[0], [log_likelihood], rtol=RTOL)
+    np.testing.assert_allclose(result[1], posterior - 1 / (1 + np.exp(-log_odds)), atol=1e-13)
 
 
 @pytest.mark.parametrize("label", [0, 1])

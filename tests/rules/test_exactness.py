@@ -60,8 +60,8 @@ def exact_mean(values, counts, label):
 def bag(values, counts):
     """Return log-odds and offsets of a bag in which the copies of every value are spread evenly."""
     log_odds = np.repeat(values, counts)
-    places = np.concatenate([(np.arange(c) + 0.5) / c for c in counts])
-    return log_odds[np.argsort(places, kind="stable")], np.array([0, counts.sum()])
+    positions = np.concatenate([(np.arange(c) + 0.5) / c for c in counts])
+    return log_odds[np.argsort(positions, kind="stable")], np.array([0, counts.sum()])
 
 
 def assert_or_is_exact(values, counts):
@@ -69,16 +69,16 @@ def assert_or_is_exact(values, counts):
     value_of = np.searchsorted(values, log_odds)
     s, any_positive, posterior = exact_or(values, counts)
     log_proba = Or().log_proba(log_odds, offsets)[0]
-    found = Or().estep(log_odds, offsets, np.array([1]))
+    result = Or().estep(log_odds, offsets, np.array([1]))
     _, gradient = Or().gradient(log_odds, offsets, np.array([1]))
     # log P(+) = -exp(-s) for large s, which multiplies the relative rounding error of s by s
     slack = max(mpf(1), s)
     assert worst_error(log_proba[:1], [-s]) < TOLERANCE
     assert worst_error(log_proba[1:], [mp.log(any_positive)], slack) < TOLERANCE
-    assert worst_error(found.log_likelihood, [mp.log(any_positive)], slack) < TOLERANCE
+    assert worst_error(result.log_likelihood, [mp.log(any_positive)], slack) < TOLERANCE
     for actual, exact, allowed in [
-        (found.posterior, posterior, 1),
-        (found.complement, [1 - a for a in posterior], 1),
+        (result.posterior, posterior, 1),
+        (result.complement, [1 - a for a in posterior], 1),
         (gradient, [a * mp.exp(-s) for a in posterior], slack),
     ]:
         copies = [actual[value_of == j] for j in range(len(values))]
@@ -91,15 +91,15 @@ def assert_mean_is_exact(values, counts):
     value_of = np.searchsorted(values, log_odds)
     for label in (0, 1):
         proba, posterior = exact_mean(values, counts, label)
-        found = Mean().estep(log_odds, offsets, np.array([label]))
+        result = Mean().estep(log_odds, offsets, np.array([label]))
         log_proba = Mean().log_proba(log_odds, offsets)[0, [label]]
         assert worst_error(log_proba, [mp.log(proba)]) < TOLERANCE
-        assert worst_error(found.log_likelihood, [mp.log(proba)]) < TOLERANCE
+        assert worst_error(result.log_likelihood, [mp.log(proba)]) < TOLERANCE
         _, gradient = Mean().gradient(log_odds, offsets, np.array([label]))
         sigma = [1 / (1 + mp.exp(-mpf(float(value)))) for value in values]
         for actual, exact in [
-            (found.posterior, posterior),
-            (found.complement, [1 - a for a in posterior]),
+            (result.posterior, posterior),
+            (result.complement, [1 - a for a in posterior]),
             (gradient, [a - b for a, b in zip(posterior, sigma, strict=True)]),
         ]:
             copies = [actual[value_of == j] for j in range(len(values))]
@@ -142,16 +142,16 @@ def test_tied_instances_are_exact(check, value):
 def test_posterior_far_below_the_float_range_is_the_share_of_the_odds(rule, level):
     log_odds = level + np.array([0.0, -1.0, -1.0, -3.0])
     share = np.exp(log_odds - level)
-    found = rule.estep(log_odds, np.array([0, 4]), np.array([1]))
-    np.testing.assert_allclose(found.posterior, share / share.sum(), rtol=1e-12)
-    np.testing.assert_allclose(found.complement, 1 - share / share.sum(), rtol=1e-12)
+    result = rule.estep(log_odds, np.array([0, 4]), np.array([1]))
+    np.testing.assert_allclose(result.posterior, share / share.sum(), rtol=1e-12)
+    np.testing.assert_allclose(result.complement, 1 - share / share.sum(), rtol=1e-12)
     log_size = np.log(4) if isinstance(rule, Mean) else 0.0
-    np.testing.assert_allclose(found.log_likelihood, level + np.log(share.sum()) - log_size, rtol=1e-12)
+    np.testing.assert_allclose(result.log_likelihood, level + np.log(share.sum()) - log_size, rtol=1e-12)
 
 
 def test_or_with_huge_log_odds_is_certain():
-    found = Or().estep(np.array([1e4, -1e4, 2.0]), np.array([0, 3]), np.array([1]))
+    result = Or().estep(np.array([1e4, -1e4, 2.0]), np.array([0, 3]), np.array([1]))
     sigma = 1 / (1 + np.exp(-2.0))
-    np.testing.assert_allclose(found.posterior, [1, 0, sigma], rtol=1e-12)
-    np.testing.assert_allclose(found.complement, [0, 1, 1 - sigma], rtol=1e-12)
+    np.testing.assert_allclose(result.posterior, [1, 0, sigma], rtol=1e-12)
+    np.testing.assert_allclose(result.complement, [0, 1, 1 - sigma], rtol=1e-12)
     assert Or().log_proba([1e4, -1e4], [0, 2]).tolist() == [[-1e4, 0.0]]

@@ -93,8 +93,8 @@ class And(Rule):
 
     def estep(self, log_odds, offsets, y, weight=None):
         y = np.asarray(y)
-        found = Or().estep(-np.asarray(log_odds), offsets, np.where(y < 0, -1, 1 - y))
-        return RuleResult(found.log_likelihood, found.complement, found.posterior, found.statistics)
+        result = Or().estep(-np.asarray(log_odds), offsets, np.where(y < 0, -1, 1 - y))
+        return RuleResult(result.log_likelihood, result.complement, result.posterior, result.statistics)
 
 
 def test_a_rule_that_defines_its_estep_alone_has_gradient_and_log_proba():
@@ -109,9 +109,9 @@ def test_a_rule_that_defines_its_estep_alone_has_gradient_and_log_proba():
 
 @pytest.mark.parametrize("rule", [Or(), Mean()])
 def test_statistics_of_a_rule_without_parameters_are_empty_and_add_up(rule):
-    found = rule.estep([0.3, -1.0], [0, 2], [1], weight=[2.0])
-    assert found.statistics.shape == (0,)
-    assert (found.statistics + found.statistics).dtype == np.float64
+    result = rule.estep([0.3, -1.0], [0, 2], [1], weight=[2.0])
+    assert result.statistics.shape == (0,)
+    assert (result.statistics + result.statistics).dtype == np.float64
 
 
 @pytest.mark.parametrize(
@@ -124,17 +124,17 @@ def test_statistics_of_a_rule_without_parameters_are_empty_and_add_up(rule):
     ],
 )
 def test_impossible_labels_have_likelihood_zero_and_a_limiting_posterior(rule, log_odds, label, posterior):
-    found = rule.estep(log_odds, [0, len(log_odds)], [label])
-    assert found.log_likelihood[0] == -INF
-    np.testing.assert_allclose(found.posterior, posterior, rtol=1e-15)
-    np.testing.assert_allclose(found.complement, 1 - np.array(posterior), rtol=1e-15)
+    result = rule.estep(log_odds, [0, len(log_odds)], [label])
+    assert result.log_likelihood[0] == -INF
+    np.testing.assert_allclose(result.posterior, posterior, rtol=1e-15)
+    np.testing.assert_allclose(result.complement, 1 - np.array(posterior), rtol=1e-15)
 
 
 @pytest.mark.parametrize("rule, label", [(Or(), 1), (Mean(), 1), (Mean(), 0)])
 def test_known_instance_labels_are_kept(rule, label):
-    found = rule.estep([INF, -INF, 0.5], [0, 3], [label])
-    assert found.posterior[:2].tolist() == [1.0, 0.0]
-    assert found.complement[:2].tolist() == [0.0, 1.0]
+    result = rule.estep([INF, -INF, 0.5], [0, 3], [label])
+    assert result.posterior[:2].tolist() == [1.0, 0.0]
+    assert result.complement[:2].tolist() == [0.0, 1.0]
 
 
 @each_rule
@@ -193,8 +193,8 @@ def test_empty_bags_are_harmless_and_leave_their_neighbours_alone(rule):
     np.testing.assert_array_equal(log_likelihood, [0.0, alone[0][0], 0.0])
     np.testing.assert_array_equal(gradient, alone[1])
     if rule.has_latent_labels:
-        found = rule.estep([0.4, -1.0], [0, 0, 2, 2], [1, 1, -1])
-        np.testing.assert_array_equal(found.posterior, rule.estep([0.4, -1.0], [0, 2], [1]).posterior)
+        result = rule.estep([0.4, -1.0], [0, 0, 2, 2], [1, 1, -1])
+        np.testing.assert_array_equal(result.posterior, rule.estep([0.4, -1.0], [0, 2], [1]).posterior)
     assert rule.gradient([], [0], [])[0].shape == (0,)
 
 
@@ -213,8 +213,8 @@ def test_a_rule_with_a_discrete_parameter_lists_what_a_fit_compares():
 def test_a_rule_that_learns_can_begin_as_a_soft_threshold(learned, k):
     soft = learned.start(np.arange(0, 61, 5), np.arange(12) % 2).soft_threshold(k)
     # Bags of five instances, of which zero to five are certainly positive.
-    known = np.where(np.tile(np.arange(5), 6) < np.repeat(np.arange(6), 5), INF, -INF)
-    positive = np.exp(soft.log_proba(known, np.arange(0, 31, 5))[:, 1])
+    log_odds = np.where(np.tile(np.arange(5), 6) < np.repeat(np.arange(6), 5), INF, -INF)
+    positive = np.exp(soft.log_proba(log_odds, np.arange(0, 31, 5))[:, 1])
     assert (np.diff(positive) >= 0).all()
     np.testing.assert_array_equal(positive > 0.5, np.arange(6) >= k)
     assert ((positive > 0) & (positive < 1)).all(), "a soft threshold excludes no count"
@@ -243,7 +243,7 @@ def test_every_kernel_is_compiled_once_whatever_it_is_given():
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="needs compiled kernels")
-def test_kernels_compile_where_numba_finds_no_place_for_its_cache(monkeypatch):
+def test_kernels_compile_if_numba_cannot_cache(monkeypatch):
     monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
 
     def double(x):

@@ -54,11 +54,11 @@ def test_a_clone_goes_on_learning_what_was_learned(rule):
 @pytest.mark.parametrize("rule", [CountTable(), *OPEN, CountLogistic()], ids=str)
 def test_what_a_fit_has_learned_is_given_in_another(rule):
     learned = rule.start(OFFSETS, LABELS)
-    given = clone(learned).start(OFFSETS, LABELS)
-    assert learned.learns and not given.learns and given.log_prior() == 0.0 == given.n_parameters
-    assert given.start(OFFSETS, LABELS) is given
+    fixed = clone(learned).start(OFFSETS, LABELS)
+    assert learned.learns and not fixed.learns and fixed.log_prior() == 0.0 == fixed.n_parameters
+    assert fixed.start(OFFSETS, LABELS) is fixed
     log_odds = np.linspace(-2, 2, 10)
-    np.testing.assert_array_equal(given.log_proba(log_odds, OFFSETS), learned.log_proba(log_odds, OFFSETS))
+    np.testing.assert_array_equal(fixed.log_proba(log_odds, OFFSETS), learned.log_proba(log_odds, OFFSETS))
 
 
 @pytest.mark.parametrize(
@@ -126,8 +126,8 @@ class FlippedOr(LearnedRule):
         each = [np.repeat(share, np.diff(offsets)) for share in shares]
         posterior = sum(share * part.posterior for share, part in zip(each, parts, strict=True))
         complement = sum(share * part.complement for share, part in zip(each, parts, strict=True))
-        known = self.known_labels(y) * (1.0 if weight is None else np.asarray(weight))
-        return RuleResult(value, posterior, complement, np.array([known @ share for share in shares]))
+        label_weight = self.known_labels(y) * (1.0 if weight is None else np.asarray(weight))
+        return RuleResult(value, posterior, complement, np.array([label_weight @ share for share in shares]))
 
     def hessian_product(self, log_odds, offsets, y, v):
         _, shares = self._responsibilities(log_odds, offsets, y)

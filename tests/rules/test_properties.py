@@ -38,12 +38,12 @@ each_latent_rule = pytest.mark.parametrize("rule", LATENT, ids=str)
 finite = st.one_of(
     st.floats(-1e4, 1e4), st.floats(-45, -30), st.floats(-3, 3), st.sampled_from([-37.0, 0.0, 37.0])
 )
-known = st.sampled_from([-np.inf, np.inf])
-one_bag = st.lists(st.one_of(finite, finite, finite, known), min_size=1, max_size=7)
+certain = st.sampled_from([-np.inf, np.inf])
+one_bag = st.lists(st.one_of(finite, finite, finite, certain), min_size=1, max_size=7)
 
 
 @st.composite
-def some_bags(draw, labels=(-1, 0, 1)):
+def bag_arrays(draw, labels=(-1, 0, 1)):
     """Return log_odds, offsets and y of one to five bags."""
     drawn = draw(st.lists(one_bag, min_size=1, max_size=5))
     y = [draw(st.sampled_from(labels)) for _ in drawn]
@@ -57,11 +57,11 @@ def answers(rule, log_odds, offsets, y):
     per_bag = [log_likelihood, *rule.log_proba(log_odds, offsets).T]
     per_instance = [gradient]
     if rule.has_latent_labels:
-        found = rule.estep(log_odds, offsets, y)
-        ones = np.ones_like(log_odds)
-        per_bag += [found.log_likelihood]
-        per_instance += [found.posterior, found.complement]
-        per_instance += [rule.hessian_product(log_odds, offsets, y, ones)]
+        result = rule.estep(log_odds, offsets, y)
+        v = np.ones_like(log_odds)
+        per_bag += [result.log_likelihood]
+        per_instance += [result.posterior, result.complement]
+        per_instance += [rule.hessian_product(log_odds, offsets, y, v)]
     return per_bag, per_instance
 
 
@@ -71,7 +71,7 @@ property_test = settings(deadline=None, max_examples=150)  # the first example c
 @pytest.mark.slow
 @each_rule
 @property_test
-@given(data=some_bags())
+@given(data=bag_arrays())
 def test_no_answer_is_nan_and_no_likelihood_exceeds_one(rule, data):
     per_bag, per_instance = answers(rule, *data)
     assert all((log_p <= 0).all() for log_p in per_bag)
@@ -81,7 +81,7 @@ def test_no_answer_is_nan_and_no_likelihood_exceeds_one(rule, data):
 @pytest.mark.slow
 @each_rule
 @property_test
-@given(data=some_bags())
+@given(data=bag_arrays())
 def test_blocks_of_bags_answer_as_they_do_together(rule, data):
     log_odds, offsets, y = data
     per_bag, per_instance = answers(rule, log_odds, offsets, y)
@@ -115,7 +115,7 @@ def test_order_of_instances_does_not_matter(rule, bag, label, seed):
 @pytest.mark.slow
 @each_rule
 @property_test
-@given(data=some_bags())
+@given(data=bag_arrays())
 def test_the_two_labels_have_probability_one_together(rule, data):
     log_proba = rule.log_proba(*data[:2])
     np.testing.assert_allclose(np.exp(log_proba).sum(axis=1), 1.0, rtol=1e-12)
@@ -124,18 +124,18 @@ def test_the_two_labels_have_probability_one_together(rule, data):
 @pytest.mark.slow
 @each_latent_rule
 @property_test
-@given(data=some_bags())
+@given(data=bag_arrays())
 def test_posterior_and_complement_add_up_to_one(rule, data):
-    found = rule.estep(*data)
-    assert (found.posterior >= 0).all() and (found.posterior <= 1).all()
-    assert (found.complement >= 0).all() and (found.complement <= 1).all()
-    np.testing.assert_allclose(found.posterior + found.complement, 1.0, rtol=1e-13)
+    result = rule.estep(*data)
+    assert (result.posterior >= 0).all() and (result.posterior <= 1).all()
+    assert (result.complement >= 0).all() and (result.complement <= 1).all()
+    np.testing.assert_allclose(result.posterior + result.complement, 1.0, rtol=1e-13)
 
 
 @pytest.mark.slow
 @each_latent_rule
 @property_test
-@given(data=some_bags())
+@given(data=bag_arrays())
 def test_sharp_gradient_agrees_with_the_generic_one(rule, data):
     log_likelihood, gradient = rule.gradient(*data)
     generic_log_likelihood, generic = Rule.gradient(rule, *data)
@@ -153,17 +153,17 @@ def test_sharp_gradient_agrees_with_the_generic_one(rule, data):
 @pytest.mark.slow
 @each_rule
 @property_test
-@given(data=some_bags(labels=(-1,)))
+@given(data=bag_arrays(labels=(-1,)))
 def test_bags_of_unknown_label_say_nothing_and_keep_the_prior(rule, data):
     log_odds, offsets, y = data
     log_likelihood, gradient = rule.gradient(log_odds, offsets, y)
     assert not log_likelihood.any() and not gradient.any()
     if rule.has_latent_labels:
-        found = rule.estep(log_odds, offsets, y)
+        result = rule.estep(log_odds, offsets, y)
         odds = np.exp(-np.abs(log_odds))
         p = np.where(log_odds > 0, 1.0, odds) / (1 + odds)
         q = np.where(log_odds > 0, odds, 1.0) / (1 + odds)
-        assert not found.log_likelihood.any()
-        np.testing.assert_allclose(found.posterior, p, rtol=1e-12, atol=1e-307)
-        np.testing.assert_allclose(found.complement, q, rtol=1e-12, atol=1e-307)
+        assert not result.log_likelihood.any()
+        np.testing.assert_allclose(result.posterior, p, rtol=1e-12, atol=1e-307)
+        np.testing.assert_allclose(result.complement, q, rtol=1e-12, atol=1e-307)
         assert not rule.hessian_product(log_odds, offsets, y, np.ones_like(log_odds)).any()

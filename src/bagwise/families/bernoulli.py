@@ -65,17 +65,17 @@ class Bernoulli(Family):
 
     def statistics(self, X: Any, weight: np.ndarray, params: Any, prior: Any) -> np.ndarray:
         """Compute the weights of instances with a known feature and with the value 1: (2, n_features)."""
-        ones = weight @ X
-        if not np.isnan(ones).any():  # there are no missing values
-            return np.stack([np.full(X.shape[1], weight.sum()), ones])
+        ones_weight = weight @ X
+        if not np.isnan(ones_weight).any():  # there are no missing values
+            return np.stack([np.full(X.shape[1], weight.sum()), ones_weight])
         missing = np.isnan(X)
         return np.stack([weight @ ~missing, weight @ np.where(missing, 0.0, X)])
 
     def log_density_of_sums(self, sums: np.ndarray, weight: float, params: Any, prior: Any) -> float:
         """Compute the weighted sum of log probabilities, which is linear in `sums`."""
-        seen, ones = sums
+        seen, ones_weight = sums
         p = params.probability
-        return float(np.sum(ones * np.log(p) + (seen - ones) * np.log1p(-p)))
+        return float(np.sum(ones_weight * np.log(p) + (seen - ones_weight) * np.log1p(-p)))
 
     def log_odds(self, X: Any, positive: Any, negative: Any) -> np.ndarray:
         """Compute the difference of two log probabilities, which is linear in X without missing values."""
@@ -84,9 +84,9 @@ class Bernoulli(Family):
 
     def mstep(self, sums: np.ndarray, weight: float, prior: Any) -> BernoulliParams:
         """Return the mode of the posterior."""
-        seen, ones = sums
+        seen, ones_weight = sums
         # Because of rounding, the weight of ones can slightly exceed the total weight.
-        return BernoulliParams((np.clip(ones, 0.0, seen) + prior) / (seen + 2 * prior))
+        return BernoulliParams((np.clip(ones_weight, 0.0, seen) + prior) / (seen + 2 * prior))
 
     def log_prior(self, params: Any, prior: Any) -> float:
         """Compute the sum of a log(lambda) + a log(1 - lambda) over features."""

@@ -85,8 +85,8 @@ class Categorical(Family):
         allowed = params.probability > 0
         codes, seen = _codes(X)
         inside = (codes >= 0) & (codes < allowed.shape[1])
-        known = allowed[np.arange(len(allowed)), np.where(inside, codes, 0)]
-        _refuse(X, seen & ~((codes == X) & inside & known))
+        is_allowed = allowed[np.arange(len(allowed)), np.where(inside, codes, 0)]
+        _refuse(X, seen & ~((codes == X) & inside & is_allowed))
 
     def log_density(self, X: Any, params: Any) -> np.ndarray:
         """Compute the log probability of every instance, ignoring missing values."""

@@ -69,12 +69,12 @@ class Gaussian(Family):
         out = _log_normal(X, *params)
         missing = np.flatnonzero(np.isnan(out))
         for part in cut_rows(len(missing), _rows_with_matrix(X)):
-            some = X[missing[part]]
-            seen = ~np.isnan(some)
-            which, precision, half_log_det = _precisions(params.covariance, seen)
-            U = np.where(seen, some - params.mean, 0.0)
-            distance = np.einsum("ni,ni->n", _by_pattern(U, precision, which), U)
-            out[missing[part]] = -0.5 * (distance + seen.sum(axis=1) * _LOG_2PI) - half_log_det[which]
+            rows = X[missing[part]]
+            seen = ~np.isnan(rows)
+            pattern, precision, half_log_det = _precisions(params.covariance, seen)
+            U = np.where(seen, rows - params.mean, 0.0)
+            distance = np.einsum("ni,ni->n", _by_pattern(U, precision, pattern), U)
+            out[missing[part]] = -0.5 * (distance + seen.sum(axis=1) * _LOG_2PI) - half_log_det[pattern]
         return out
 
     def log_odds(self, X: Any, positive: Any, negative: Any) -> np.ndarray:
@@ -107,14 +107,14 @@ class Gaussian(Family):
             # Given the observed features, the missing features are Gaussian with a linear mean and a constant
             # covariance. The covariance is Sigma - Sigma P Sigma, where P is the precision of the observed
             # features. It is 0 for observed features.
-            some, (each,) = X[missing[part]], readonly(weight[missing[part]])
-            seen = ~np.isnan(some)
-            which, precision, _ = _precisions(params.covariance, seen)
-            U = np.where(seen, some - params.mean, 0.0)
-            expected = params.mean + _by_pattern(U, precision, which) @ params.covariance
-            filled = np.where(seen, some, expected) - prior.mean
+            rows, (each,) = X[missing[part]], readonly(weight[missing[part]])
+            seen = ~np.isnan(rows)
+            pattern, precision, _ = _precisions(params.covariance, seen)
+            U = np.where(seen, rows - params.mean, 0.0)
+            expected = params.mean + _by_pattern(U, precision, pattern) @ params.covariance
+            filled = np.where(seen, rows, expected) - prior.mean
             sums += second_moments(*for_kernels(filled), each, zero)
-            of_pattern = np.bincount(which, each, minlength=len(precision))
+            of_pattern = np.bincount(pattern, each, minlength=len(precision))
             total = np.tensordot(of_pattern, precision, axes=1)
             left = params.covariance @ total @ params.covariance
             sums[1:] += of_pattern.sum() * params.covariance - 0.5 * (left + left.T)
@@ -269,16 +269,16 @@ def _precisions(covariance: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, n
     Return the index of the pattern of every row, the precisions (n_patterns, d, d) padded with zeros, and
     half the log determinants of the covariances.
     """
-    patterns, which = np.unique(seen, axis=0, return_inverse=True)
+    patterns, pattern = np.unique(seen, axis=0, return_inverse=True)
     both = patterns[:, :, None] & patterns[:, None, :]
     # With ones on the diagonal for missing features, all matrices have the same size, and the determinants do
     # not change.
     padded = np.where(both, covariance, 0.0) + np.eye(len(covariance)) * ~patterns[:, :, None]
     factor = np.linalg.cholesky(padded)
     half_log_det = np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1)
-    return which.ravel(), np.where(both, np.linalg.inv(padded), 0.0), half_log_det
+    return pattern.ravel(), np.where(both, np.linalg.inv(padded), 0.0), half_log_det
 
 
-def _by_pattern(U: np.ndarray, precision: np.ndarray, which: np.ndarray) -> np.ndarray:
+def _by_pattern(U: np.ndarray, precision: np.ndarray, pattern: np.ndarray) -> np.ndarray:
     """Multiply every row by the matrix of its pattern."""
-    return np.matmul(U[:, None, :], precision[which])[:, 0, :]
+    return np.matmul(U[:, None, :], precision[pattern])[:, 0, :]

@@ -71,9 +71,9 @@ class GaussianDiag(Family):
         )
         missing = np.flatnonzero(np.isnan(out))
         for part in cut_rows(len(missing), part_rows(X)):
-            some = X[missing[part]]
-            each = terms - 0.5 * np.square(some - mean) / variance
-            out[missing[part]] = np.where(np.isnan(some), 0.0, each).sum(axis=1)
+            rows = X[missing[part]]
+            each = terms - 0.5 * np.square(rows - mean) / variance
+            out[missing[part]] = np.where(np.isnan(rows), 0.0, each).sum(axis=1)
         return out
 
     def log_odds(self, X: Any, positive: Any, negative: Any) -> np.ndarray:
@@ -101,9 +101,9 @@ class GaussianDiag(Family):
         complete, missing = complete_rows(X)
         sums = diagonal_moments(*for_kernels(picked(X, complete)), *readonly(weight[complete]), mean)
         for part in cut_rows(len(missing), part_rows(X)):
-            some, each = X[missing[part]], weight[missing[part]]
-            seen = ~np.isnan(some)
-            U = np.where(seen, some - mean, 0.0)
+            rows, each = X[missing[part]], weight[missing[part]]
+            seen = ~np.isnan(rows)
+            U = np.where(seen, rows - mean, 0.0)
             sums += np.stack([each @ seen, each @ U, each @ np.square(U)])
         return sums
 

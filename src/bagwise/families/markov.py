@@ -118,9 +118,9 @@ class Markov(Family):
         edges[:, -1] = 1.0  # rounding can make a sum slightly smaller
         drawn = np.empty((n, self.sample_length), dtype=np.int64)
         row = np.zeros(n, dtype=np.int64)  # row 0 is for first symbols, row s + 1 for symbols after s
-        for place in range(self.sample_length):
-            drawn[:, place] = (rng.random_sample(n)[:, None] >= edges[row]).sum(axis=1)
-            row = drawn[:, place] + 1
+        for position in range(self.sample_length):
+            drawn[:, position] = (rng.random_sample(n)[:, None] >= edges[row]).sum(axis=1)
+            row = drawn[:, position] + 1
         offsets = np.arange(n + 1) * self.sample_length
         return Sequences(drawn.ravel(), offsets, n_symbols=len(params.initial))
 

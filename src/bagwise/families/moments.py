@@ -75,7 +75,7 @@ def moments_of(X: np.ndarray | PickedRows, weight: np.ndarray, *, pairs: bool = 
     weight, zero = readonly(weight, np.zeros(X.shape[1]), dtype=np.float64)
     sums = diagonal_moments(*matrix, weight, zero)
     if np.isnan(sums).any():  # there are missing values
-        return _moments_of_some(X, weight, pairs=pairs)
+        return _moments_with_missing(X, weight, pairs=pairs)
     total, (origin,) = float(weight.sum()), readonly(_ratio(sums[1], sums[0]))
     if not pairs:
         return Moments(total, origin, *diagonal_moments(*matrix, weight, origin))
@@ -84,7 +84,7 @@ def moments_of(X: np.ndarray | PickedRows, weight: np.ndarray, *, pairs: bool = 
     return Moments(total, origin, np.full(square, total), np.broadcast_to(first, square), np.array(second))
 
 
-def _moments_of_some(X: np.ndarray | PickedRows, weight: np.ndarray, *, pairs: bool) -> Moments:
+def _moments_with_missing(X: np.ndarray | PickedRows, weight: np.ndarray, *, pairs: bool) -> Moments:
     """Compute the moments of a block with missing values."""
     parts = cut_rows(len(X), part_rows(X))
     origin = np.zeros(X.shape[1])
@@ -95,8 +95,8 @@ def _moments_of_some(X: np.ndarray | PickedRows, weight: np.ndarray, *, pairs: b
             U = np.where(seen, X[rows] - origin, 0.0)
             w = weight[rows]
             if pairs:
-                one = seen.astype(np.float64)
-                terms = (w[:, None] * one).T @ one, (w[:, None] * one).T @ U, (w[:, None] * U).T @ U
+                mask = seen.astype(np.float64)
+                terms = (w[:, None] * mask).T @ mask, (w[:, None] * mask).T @ U, (w[:, None] * U).T @ U
             else:
                 terms = w @ seen, w @ U, w @ np.square(U)
             sums = [a + b for a, b in zip(sums, terms, strict=True)]

@@ -67,8 +67,8 @@ def parts(family: Any, X: Any) -> Iterator[tuple[slice, Any]]:
 
 def of_instances(family: Any, method: str, X: Any, *args: Any) -> np.ndarray:
     """Return ``family.method(X, *args)``, with one value per instance."""
-    found = [getattr(family, method)(part, *args) for _, part in parts(family, X)]
-    return found[0] if len(found) == 1 else np.concatenate(found)
+    values = [getattr(family, method)(part, *args) for _, part in parts(family, X)]
+    return values[0] if len(values) == 1 else np.concatenate(values)
 
 
 def statistics_of(family: Any, X: Any, weight: np.ndarray, params: Any, prior: Any) -> np.ndarray:

@@ -38,12 +38,12 @@ def refuse_values(X: np.ndarray, wrong: np.ndarray, family: str, expected: str) 
 
 
 @contextmanager
-def rows_named_by(numbers: Sequence[int] | np.ndarray) -> Iterator[None]:
+def rows_named_by(indices: Sequence[int] | np.ndarray) -> Iterator[None]:
     """Replace the index of an instance within a part by its index among all instances in errors.
 
-    ``numbers[i]`` is the index of instance i of the part among all instances.
+    ``indices[i]`` is the index of instance i of the part among all instances.
     """
     try:
         yield
     except RefusedValueError as error:
-        raise RefusedValueError(int(numbers[error.row]), *error.args[1:]) from None
+        raise RefusedValueError(int(indices[error.row]), *error.args[1:]) from None

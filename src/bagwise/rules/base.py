@@ -248,8 +248,8 @@ class Rule(BaseEstimator):
             Hessian, and it is positive semidefinite.
         """
         log_odds, offsets, y = normalise(log_odds, offsets, y)
-        known = np.repeat(self.known_labels(y), np.diff(offsets))
-        return np.zeros(len(log_odds)), self.information(log_odds, offsets) * known
+        has_label = np.repeat(self.known_labels(y), np.diff(offsets))
+        return np.zeros(len(log_odds)), self.information(log_odds, offsets) * has_label
 
     def information(self, log_odds: ArrayLike, offsets: ArrayLike) -> np.ndarray:
         """Compute a factor of the Fisher information P (1 - P) d d' of the bag labels on the log-odds.

@@ -88,7 +88,7 @@ class CountRule(Rule):
     def expected_log_likelihood(self, statistics: np.ndarray) -> float:
         """Compute the expected log-likelihood of the labels given the counts; see `LearnedRule`."""
         both = self.log_labeler(np.arange(self._n_statistics), 0)
-        return float(sum(np.vdot(number, log_p) for number, log_p in zip(statistics, both, strict=True)))
+        return float(sum(np.vdot(expected, log_p) for expected, log_p in zip(statistics, both, strict=True)))
 
     # ------------------------------------------------------------------ interface of rules
 
@@ -211,19 +211,19 @@ class CountRule(Rule):
             Row i contains P(n_i = n) for n = 0, 1, ...; entries beyond the size of the bag are zero.
         """
         n_bags = len(np.asarray(offsets)) - 1
-        given = self.unknown_labels(n_bags) if y is None else y
-        log_odds, offsets, labels = normalise(log_odds, offsets, given)
+        all_labels = self.unknown_labels(n_bags) if y is None else y
+        log_odds, offsets, labels = normalise(log_odds, offsets, all_labels)
         width = int(np.diff(offsets).max(initial=0)) + 1
         proba = np.zeros((n_bags, width))
-        for known in (True, False):
-            chosen = np.flatnonzero(self.known_labels(labels) == known)
+        for is_labelled in (True, False):
+            chosen = np.flatnonzero(self.known_labels(labels) == is_labelled)
             if not len(chosen):
                 continue
             # For unknown labels, use a labeler that does not depend on the count: the result is the prior.
-            labeler = self._labeler(offsets, join=False) if known else _indifferent(offsets)
+            labeler = self._labeler(offsets, join=False) if is_labelled else _indifferent(offsets)
             row = np.full(n_bags, -1)
             row[chosen] = chosen
-            seen = labels if known else np.zeros_like(labels)
+            seen = labels if is_labelled else np.zeros_like(labels)
             proba += self._run(log_odds, offsets, seen, shape=proba.shape, row=row, labeler=labeler)[1]
         return proba
 
@@ -255,11 +255,11 @@ class CountRule(Rule):
         blocks = cut(np.append(0, np.cumsum(cells)), _BLOCK_CELLS)
         counts = [np.zeros(shape) for _ in blocks]
 
-        def work(number: int) -> np.ndarray:
-            some = blocks[number]
-            bags = (log_odds, offsets[some.start : some.stop + 1], y[some], v)
-            rule = (labeler.log_weight, labeler.first[some], labeler.last[some])
-            return run_kernels(bags, rule, (*outputs, counts[number], row[some], each[some]))
+        def work(index: int) -> np.ndarray:
+            block = blocks[index]
+            bags = (log_odds, offsets[block.start : block.stop + 1], y[block], v)
+            rule = (labeler.log_weight, labeler.first[block], labeler.last[block])
+            return run_kernels(bags, rule, (*outputs, counts[index], row[block], each[block]))
 
         log_likelihoods = share_out(work, range(len(blocks)))
         return np.concatenate([np.empty(0), *log_likelihoods]), sum(counts, np.zeros(shape))

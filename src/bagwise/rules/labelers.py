@@ -175,10 +175,10 @@ class CountTable(CountRule, LearnedRule):
         if not self.learned:
             return np.empty((len(counts), 0))
         vector = self.parameters()
-        places = np.minimum(counts, len(vector) - 1)[:, None]
+        indices = np.minimum(counts, len(vector) - 1)[:, None]
         if self.monotone:
-            return np.where(np.arange(len(vector)) <= places, np.append(1.0, np.exp(vector[1:])), 0.0)
-        return (np.arange(len(vector)) == places).astype(float)
+            return np.where(np.arange(len(vector)) <= indices, np.append(1.0, np.exp(vector[1:])), 0.0)
+        return (np.arange(len(vector)) == indices).astype(float)
 
     def _largest_count(self, size: int) -> int:
         return len(self._read_values()) - 1
