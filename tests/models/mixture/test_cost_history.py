@@ -12,8 +12,8 @@ DATA = make_mixture_bags(80, size=(2, 6), separation=2.5, positive_rate=0.2, ran
 WEIGHT = 1.0 + np.arange(80) % 3
 
 
-def fitted(max_iter, **how):
-    model = MIMixture(n_init=1, max_iter=max_iter, random_state=0, **how)
+def fitted(max_iter, **options):
+    model = MIMixture(n_init=1, max_iter=max_iter, random_state=0, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(DATA.bags, DATA.y, WEIGHT)
@@ -21,17 +21,17 @@ def fitted(max_iter, **how):
 
 @pytest.mark.parametrize("supervision", ["bags", "negatives"])
 @pytest.mark.parametrize(
-    "how",
+    "options",
     [{}, {"n_components": (2, 1)}, {"family": "gaussian_diag", "rule": Threshold(2)}],
     ids=["gaussian", "components", "threshold"],
 )
-def test_the_cost_of_an_iteration_is_that_of_a_model_that_stopped_there(supervision, how):
-    how = how | {"supervision": supervision}
-    history = fitted(12, **how).information_cost_history_
-    assert len(history) == len(fitted(12, **how).objective_history_) > 5
+def test_the_cost_of_an_iteration_is_that_of_a_model_that_stopped_there(supervision, options):
+    options = options | {"supervision": supervision}
+    history = fitted(12, **options).information_cost_history_
+    assert len(history) == len(fitted(12, **options).objective_history_) > 5
     positive, weight = DATA.bags[DATA.y == 1], WEIGHT[DATA.y == 1]
     for iteration in (1, 3, len(history) - 1):
-        stopped = fitted(iteration, **how)
+        stopped = fitted(iteration, **options)
         expected = np.average(stopped.information_cost(positive), weights=weight)
         assert history[iteration] == pytest.approx(expected, rel=1e-9)
 

@@ -66,15 +66,15 @@ def test_estep_and_mstep_agree_with_enumeration(name, n_components, rule, rate):
     model, blocks = make_model(name, X, LABELS, weight, n_components=n_components, rule=rule)
     params = model.init(blocks, np.random.RandomState(1))
     params = params._replace(log_rate=np.log([1 - rate, rate]))
-    found = sum_up(model, blocks, params)
+    statistics = sum_up(model, blocks, params)
     value, share = brute_force(model, params, X, LABELS, weight)
-    assert found.log_likelihood == pytest.approx(value, rel=1e-10)
-    np.testing.assert_allclose(found.weights, share.sum(axis=1), rtol=1e-10)
+    assert statistics.log_likelihood == pytest.approx(value, rel=1e-10)
+    np.testing.assert_allclose(statistics.weights, share.sum(axis=1), rtol=1e-10)
     sums = [
         model.family.statistics(X, w, c, model.prior) for w, c in zip(share, params.components, strict=True)
     ]
-    np.testing.assert_allclose(found.sums, np.stack(sums), rtol=1e-10, atol=1e-11)
-    new = model.mstep(found, params)
+    np.testing.assert_allclose(statistics.sums, np.stack(sums), rtol=1e-10, atol=1e-11)
+    new = model.mstep(statistics, params)
     expected = model.family.mstep_all(sums, share.sum(axis=1), model.prior)
     for a, b in zip(new.components, expected, strict=True):
         for part, other in zip(a, b, strict=True):
@@ -89,18 +89,18 @@ def test_parameters_are_read_back_from_a_vector_and_half_a_step_leads_to_paramet
     rng = np.random.default_rng(0)
     X = make_family(name).example(SIZES.sum(), rng)
     model, blocks = make_model(name, X, LABELS, np.ones(len(SIZES)), n_components=n_components)
-    here = model.init(blocks, np.random.RandomState(1))
-    there = model.mstep(sum_up(model, blocks, here), here)
-    again = model.unpack(model.pack(there), here)
-    halfway = model.unpack(0.5 * (model.pack(here) + model.pack(there)), there)
-    for found in (again, halfway):
-        assert np.exp(found.log_rate).sum() == pytest.approx(1)
+    start = model.init(blocks, np.random.RandomState(1))
+    updated = model.mstep(sum_up(model, blocks, start), start)
+    again = model.unpack(model.pack(updated), start)
+    halfway = model.unpack(0.5 * (model.pack(start) + model.pack(updated)), updated)
+    for params in (again, halfway):
+        assert np.exp(params.log_rate).sum() == pytest.approx(1)
         for part in (slice(None, n_components[0]), slice(n_components[0], None)):
-            assert np.exp(found.log_weights[part]).sum() == pytest.approx(1)
-        assert np.isfinite(sum_up(model, blocks, found).log_likelihood)
-    np.testing.assert_allclose(again.log_rate, there.log_rate, atol=1e-12)
-    np.testing.assert_allclose(again.log_weights, there.log_weights, atol=1e-12)
-    for a, b in zip(again.components, there.components, strict=True):
+            assert np.exp(params.log_weights[part]).sum() == pytest.approx(1)
+        assert np.isfinite(sum_up(model, blocks, params).log_likelihood)
+    np.testing.assert_allclose(again.log_rate, updated.log_rate, atol=1e-12)
+    np.testing.assert_allclose(again.log_weights, updated.log_weights, atol=1e-12)
+    for a, b in zip(again.components, updated.components, strict=True):
         for part, other in zip(a, b, strict=True):
             np.testing.assert_allclose(part, other, rtol=1e-10, atol=1e-12)
 
@@ -117,12 +117,12 @@ def test_missing_values_agree_with_enumeration_too(name):
     X[rng.random(X.shape) < 0.3] = np.nan
     model, blocks = make_model(name, X, LABELS, weight)
     params = model.init(blocks, np.random.RandomState(1))
-    found = sum_up(model, blocks, params)
+    statistics = sum_up(model, blocks, params)
     value, share = brute_force(model, params, X, LABELS, weight)
-    assert found.log_likelihood == pytest.approx(value, rel=1e-10)
+    assert statistics.log_likelihood == pytest.approx(value, rel=1e-10)
     for k, component in enumerate(params.components):
         expected = model.family.statistics(X, share[k], component, model.prior)
-        np.testing.assert_allclose(found.sums[k], expected, rtol=1e-10, atol=1e-11)
+        np.testing.assert_allclose(statistics.sums[k], expected, rtol=1e-10, atol=1e-11)
 
 
 @pytest.mark.parametrize("name", sorted(FAMILIES))
@@ -132,11 +132,11 @@ def test_a_class_that_has_died_out_takes_nothing_and_leaves_the_likelihood_finit
     X = make_family(name).example(SIZES.sum(), rng)
     model, blocks = make_model(name, X, np.full(len(SIZES), -1, dtype=np.int8), weight)
     params = model.init(blocks, np.random.RandomState(1))._replace(log_rate=np.array([0.0, -np.inf]))
-    found = sum_up(model, blocks, params)
+    statistics = sum_up(model, blocks, params)
     each = np.repeat(weight, SIZES)
     expected = each @ model.family.log_density(X, params.components[1])
-    assert found.log_likelihood == pytest.approx(expected, rel=1e-10)
-    np.testing.assert_allclose(found.weights, [0.0, each.sum()], rtol=1e-12)
+    assert statistics.log_likelihood == pytest.approx(expected, rel=1e-10)
+    np.testing.assert_allclose(statistics.weights, [0.0, each.sum()], rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", sorted(FAMILIES))
@@ -161,30 +161,30 @@ def test_predictions_are_the_posteriors_of_the_enumeration(name):
 def test_the_objective_never_rises_over_two_hundred_random_problems():
     names = sorted(FAMILIES)
     rng = np.random.default_rng(0)
-    for number in range(200):
-        name = names[number % len(names)]
+    for seed in range(200):
+        name = names[seed % len(names)]
         sizes = rng.integers(1, 7, size=12)
         X = make_family(name).example(sizes.sum(), rng)
-        if isinstance(X, np.ndarray) and number % 3 == 0 and make_family(name).missing != "refuse":
+        if isinstance(X, np.ndarray) and seed % 3 == 0 and make_family(name).missing != "refuse":
             X[rng.random(X.shape) < 0.2] = np.nan
         y = rng.integers(0, 2, size=12)
         y[:2] = 0, 1
         model = MIMixture(
             name,
-            supervision=("bags", "negatives", "none")[number % 3],
-            rule=("or", "mean")[number % 2],
-            n_components=(1, (1, 2), (2, 1))[(number // 7) % 3],
+            supervision=("bags", "negatives", "none")[seed % 3],
+            rule=("or", "mean")[seed % 2],
+            n_components=(1, (1, 2), (2, 1))[(seed // 7) % 3],
             n_init=2,
             max_iter=30,
             tol=0.0,
-            random_state=number,
+            random_state=seed,
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # thirty iterations are enough
             model.fit(Bags(X, np.concatenate([[0], np.cumsum(sizes)])), y, sample_weight=rng.random(12) + 0.1)
         rises = np.diff(model.objective_history_)
         assert (rises <= 1e-9 * np.abs(model.objective_history_[1:]).clip(1)).all(), (
-            number,
+            seed,
             name,
             rises.max(),
         )
@@ -211,10 +211,10 @@ def test_finite_when_all_responsibilities_of_a_positive_bag_vanish():
         Or(),
     )
     for _ in range(3):
-        found = sum_up(model, blocks, params)
-        assert np.isfinite(found.log_likelihood) and np.isfinite(found.sums).all()
-        assert found.weights[0] >= 2 - 1e-9, "every positive bag has a positive instance"
-        params = model.mstep(found, params)
+        statistics = sum_up(model, blocks, params)
+        assert np.isfinite(statistics.log_likelihood) and np.isfinite(statistics.sums).all()
+        assert statistics.weights[0] >= 2 - 1e-9, "every positive bag has a positive instance"
+        params = model.mstep(statistics, params)
 
 
 # ---------------------------------------------------------------------- identities
@@ -258,13 +258,13 @@ def test_negative_bags_summed_once_change_nothing():
     class Needy(Gaussian):
         statistics_need_params = True
 
-    found = []
+    statistics = []
     for family, n_passed_over in ((Gaussian(), (y == 1).sum()), (Needy(), len(y))):
         model, blocks = make_model(family, X, y, np.ones(len(y)), offsets=offsets)
         assert blocks.n_bags == n_passed_over
-        found.append(sum_up(model, blocks, model.init(blocks, np.random.RandomState(0))))
-    assert found[0].log_likelihood == pytest.approx(found[1].log_likelihood, rel=1e-12)
-    np.testing.assert_allclose(found[0].sums, found[1].sums, rtol=1e-11, atol=1e-11)
+        statistics.append(sum_up(model, blocks, model.init(blocks, np.random.RandomState(0))))
+    assert statistics[0].log_likelihood == pytest.approx(statistics[1].log_likelihood, rel=1e-12)
+    np.testing.assert_allclose(statistics[0].sums, statistics[1].sums, rtol=1e-11, atol=1e-11)
 
 
 def test_an_iteration_touches_only_instances_of_positive_bags():
@@ -307,8 +307,8 @@ def test_classes_that_are_drawn_alike_start_the_better_way_round(rule, labels):
         first = model.family.mstep(drawn[0] * model.pools[0].weight, model.pools[0].weight, model.prior)
         start = model.init(blocks, np.random.RandomState(seed))
         turned = start._replace(components=start.components[::-1])
-        here, there = (sum_up(model, blocks, p).log_likelihood for p in (start, turned))
-        assert here >= there
+        value, swapped_value = (sum_up(model, blocks, p).log_likelihood for p in (start, turned))
+        assert value >= swapped_value
         turns += not np.array_equal(first.mean, start.components[0].mean)
     assert 0 < turns < 10  # only some starts swap the classes
 
@@ -341,12 +341,12 @@ def test_em_of_two_hundred_random_problems_agrees_with_enumeration():
         model, blocks = make_model(name, X, y, weight, offsets=offsets, n_components=n_components, rule=rule)
         params, last = model.init(blocks, np.random.RandomState(seed)), np.inf
         for _ in range(3):
-            found = sum_up(model, blocks, params)
+            statistics = sum_up(model, blocks, params)
             value, share = brute_force(model, params, X, y, weight, sizes)
-            worst = max(worst, abs(found.log_likelihood - value) / abs(value))
+            worst = max(worst, abs(statistics.log_likelihood - value) / abs(value))
             expected = share.sum(axis=1)
-            worst = max(worst, float(np.abs(found.weights - expected).max() / expected.sum()))
-            objective = model.objective(found, params)
+            worst = max(worst, float(np.abs(statistics.weights - expected).max() / expected.sum()))
+            objective = model.objective(statistics, params)
             assert objective <= last + 1e-9 * abs(objective)
-            params, last = model.mstep(found, params), objective
+            params, last = model.mstep(statistics, params), objective
     assert worst < 1e-10

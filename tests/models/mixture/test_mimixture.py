@@ -105,7 +105,7 @@ def test_negative_bags_alone_are_enough_to_find_the_positive_class():
     np.testing.assert_allclose(model.positive_components_[0].mean, data.means[1], atol=0.4)
 
 
-def test_unlabelled_components_are_shared_out_even_if_the_classes_differ_in_number():
+def test_unlabelled_components_are_assigned_to_classes_of_unequal_size():
     rng = np.random.default_rng(0)
     centres = np.array([[0.0, 0.0], [6.0, 0.0], [0.0, 8.0]])  # the last centre is positive
     kind = rng.choice(3, size=600, p=[0.45, 0.45, 0.1])
@@ -116,8 +116,8 @@ def test_unlabelled_components_are_shared_out_even_if_the_classes_differ_in_numb
         np.testing.assert_allclose(model.positive_components_[0].mean, centres[2], atol=0.5)
         assert model.negative_weights_.sum() == pytest.approx(1)
         assert model.score(bags, y) > 0.95
-    one = MIMixture(random_state=0).fit(bags, y)
-    assert model.bic(bags) < one.bic(bags) and model.aic(bags) < one.aic(bags)
+    single = MIMixture(random_state=0).fit(bags, y)
+    assert model.bic(bags) < single.bic(bags) and model.aic(bags) < single.aic(bags)
 
 
 def test_any_rule_with_latent_labels_will_do_and_a_link_is_refused():
@@ -127,11 +127,11 @@ def test_any_rule_with_latent_labels_will_do_and_a_link_is_refused():
     assert np.mean(model.predict_instances(data.bags) == (data.instance_y == 1)) > 0.9
     from bagwise import Max
 
-    with pytest.raises(ValueError, match="has no latent instance labels, which a mixture needs"):
+    with pytest.raises(ValueError, match="has no latent instance labels, but a mixture needs them"):
         MIMixture(rule=Max()).fit(data.bags, data.y)
 
 
-def test_a_threshold_well_above_one_is_found():
+def test_threshold_well_above_one_is_selected():
     data = make_mixture_bags(150, size=8, separation=5.0, positive_rate=0.5, random_state=0)
     y = data.instance_y.reshape(150, 8).sum(axis=1) >= 4
     assert MIMixture(rule="threshold", n_init=1, random_state=0).fit(data.bags, y).rule_.k == 4
@@ -193,7 +193,7 @@ def test_samples_look_like_the_bags_they_were_learned_from():
     np.testing.assert_allclose(
         again.positive_components_[0].mean, model.positive_components_[0].mean, atol=0.15
     )
-    with pytest.raises(ValueError, match="at least one instance"):
+    with pytest.raises(ValueError, match="must be at least 1"):
         model.sample(2, [1, 0])
 
 
@@ -208,7 +208,7 @@ def test_the_bound_of_section_six_is_the_sum_it_is_the_closed_form_of():
         rates = {"positive_rate": pi, "false_positive_rate": e_plus, "false_negative_rate": e_minus}
         assert bayes_error_bound(size, **rates) == pytest.approx(expected, rel=1e-12)
     assert bayes_error_bound(1, **rates) == pytest.approx(e_plus * (1 - pi) + e_minus * pi)
-    with pytest.raises(ValueError, match="positive_rate must be from 0 to 1"):
+    with pytest.raises(ValueError, match="positive_rate must be between 0 and 1"):
         bayes_error_bound(1, positive_rate=2.0, false_positive_rate=0.1, false_negative_rate=0.1)
     with pytest.raises(ValueError, match=r"size must be at least 1; got \[3, 0\]"):
         bayes_error_bound([3, 0], **rates)
@@ -307,9 +307,13 @@ def test_a_family_that_knows_nothing_of_nan_refuses_it():
 
 def test_threads_change_nothing():
     data = make_mixture_bags(60, separation=1.0, random_state=0)
-    one, two = (MIMixture(n_init=4, random_state=0, n_jobs=n).fit(data.bags, data.y) for n in (1, 2))
-    np.testing.assert_array_equal(one.objectives_, two.objectives_)
-    np.testing.assert_allclose(one.predict_proba(data.bags), two.predict_proba(data.bags), rtol=1e-8)
+    sequential, parallel = (
+        MIMixture(n_init=4, random_state=0, n_jobs=n).fit(data.bags, data.y) for n in (1, 2)
+    )
+    np.testing.assert_array_equal(sequential.objectives_, parallel.objectives_)
+    np.testing.assert_allclose(
+        sequential.predict_proba(data.bags), parallel.predict_proba(data.bags), rtol=1e-8
+    )
 
 
 def test_verbose_reports_starts_and_iterations(caplog):
@@ -365,5 +369,5 @@ def test_pictures_are_figures_and_refuse_what_they_cannot_draw():
         assert len(display.ax_.patches) == 4, "two ellipses per component"
     binary = data.bags.with_instances((data.bags.instances > 0).astype(float))
     model = MIMixture("bernoulli", n_init=1, random_state=0).fit(binary, data.y)
-    with pytest.raises(TypeError, match="draws Gaussian components"):
+    with pytest.raises(TypeError, match="needs a model with a Gaussian family"):
         plot_components(model, binary, data.y)

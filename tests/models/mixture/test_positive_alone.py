@@ -63,13 +63,13 @@ def test_other_labels_of_one_class_are_refused(y, message):
 
 
 @pytest.mark.parametrize(
-    ("how", "message"),
+    ("options", "message"),
     [
         ({"supervision": "negatives"}, "supervision='negatives' needs negative bags"),
         ({"supervision": "none"}, "supervision='none' needs negative bags"),
         ({"calibrate": True}, "calibrate=True needs bags of both classes"),
     ],
 )
-def test_what_needs_negative_bags_is_refused(how, message):
+def test_what_needs_negative_bags_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
-        MIMixture(**how).fit(POSITIVE, np.ones(N))
+        MIMixture(**options).fit(POSITIVE, np.ones(N))

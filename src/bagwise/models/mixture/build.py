@@ -30,7 +30,7 @@ from bagwise.data.blocks import (
 from bagwise.families import Family
 from bagwise.families.parts import is_matrix, part_rows, start_statistics_of, statistics_of
 from bagwise.families.refusal import rows_named_by
-from bagwise.models.mixture.model import BagMixture, Known, Start
+from bagwise.models.mixture.model import BagMixture, FixedSums, Start
 from bagwise.rules import Rule
 
 # Sample size for starts, in values, if the bags are large.
@@ -80,7 +80,7 @@ def prepare(family: Family, prior: Any, n_components: tuple[int, int], blocks: B
 
 
 def look_at(block: Block, family: Family, begins: np.ndarray) -> Any:
-    """Compute the start statistics of a family; errors report the row of an invalid value in all instances."""
+    """Compute the start statistics of a family; errors report rows among all instances."""
     with rows_named_by(np.r_[block.rows(begins)]):
         return start_statistics_of(family, block.X, block.weight_of_each)
 
@@ -119,7 +119,7 @@ def build_model(
     pool = Pool(family, prior, surveys[0])
     # Labels identify the class of instances before the fit only in pure bags.
     negative = Pool(family, prior, surveys[-1], is_labelled=one_negative) if pure.any() else pool
-    known, total = None, None
+    fixed_sums, total = None, None
     # Otherwise, statistics depend on the parameters and must be computed in every iteration.
     are_sums_fixed = is_complete or family.missing != "expect"
     if are_sums_fixed and not family.statistics_need_params:
@@ -127,7 +127,7 @@ def build_model(
         params = family.mstep(last.sums, last.weight, prior)
         suffice = family.log_density_of_sums(last.sums, last.weight, params, prior) is not None
         if pure.any() and one_negative and suffice:
-            known = Known(last.weight, last.sums, _log_likelihood_of_pure(rule, blocks, pure))
+            fixed_sums = FixedSums(last.weight, last.sums, _log_likelihood_of_pure(rule, blocks, pure))
             blocks = _select(blocks, ~pure)
             blocks = blocks if blocks.are_large else hold(blocks, recut=True)
         if n_components == (1, 1) and is_complete and suffice:
@@ -139,7 +139,7 @@ def build_model(
             rule,
             n_components,
             (pool, negative),
-            known=known,
+            fixed_sums=fixed_sums,
             total=total,
             start=start,
             keeps_cost=keeps_cost,
@@ -161,8 +161,8 @@ def _select(blocks: Blocks, wanted: np.ndarray) -> Blocks:
     sizes = np.diff(blocks.offsets)
     offsets = np.append(0, np.cumsum(sizes[wanted]))
     runs, begin = [], 0
-    for number in range(blocks.n_blocks):
-        end = begin + int(np.count_nonzero(wanted[blocks.block(number).bags]))
+    for i in range(blocks.n_blocks):
+        end = begin + int(np.count_nonzero(wanted[blocks.block(i).bags]))
         runs.append(slice(begin, end))
         begin = end
     X = blocks.X[np.flatnonzero(np.repeat(wanted, sizes))]
@@ -207,7 +207,7 @@ class Pool:
     """
 
     mean: np.ndarray
-    sample: Sample
+    sample: InstanceSample
     weight: float
     params: Any
 
@@ -226,27 +226,29 @@ class Pool:
             return self.mean
         share = rng.random_sample()
         row = pick_instance(self.sample.X, self.sample.weight, rng)
-        one = statistics_of(self.family, self.sample.X[row : row + 1], np.ones(1), self.params, self.prior)
-        return (1 - share) * self.mean + share * one
+        of_instance = statistics_of(
+            self.family, self.sample.X[row : row + 1], np.ones(1), self.params, self.prior
+        )
+        return (1 - share) * self.mean + share * of_instance
 
 
-class Sample(NamedTuple):
+class InstanceSample(NamedTuple):
     """Sample of instances, with their weights and keys; keys are None if all instances are included."""
 
     X: Any
     weight: np.ndarray
     keys: Any
 
-    def joined_to(self, other: Sample) -> Sample:
+    def joined_to(self, other: InstanceSample) -> InstanceSample:
         """Return the union of two samples."""
         keys = None if self.keys is None else np.concatenate([self.keys, other.keys])
-        return Sample(stack([self.X, other.X]), np.concatenate([self.weight, other.weight]), keys)
+        return InstanceSample(stack([self.X, other.X]), np.concatenate([self.weight, other.weight]), keys)
 
-    def least(self, most: int) -> Sample:
+    def least(self, most: int) -> InstanceSample:
         """Keep the instances with the smallest keys; equal instances are merged and their weights added."""
-        keys, rows, which = np.unique(self.keys, return_index=True, return_inverse=True)
-        weight = np.bincount(which, self.weight, minlength=len(keys))
-        return Sample(self.X[rows[:most]], weight[:most], keys[:most])
+        keys, rows, inverse = np.unique(self.keys, return_index=True, return_inverse=True)
+        weight = np.bincount(inverse, self.weight, minlength=len(keys))
+        return InstanceSample(self.X[rows[:most]], weight[:most], keys[:most])
 
 
 @dataclass(frozen=True)
@@ -259,7 +261,7 @@ class Survey:
 
     sums: np.ndarray
     weight: float
-    sample: Sample
+    sample: InstanceSample
     most: int | None
 
     def __add__(self, other: Survey) -> Survey:
@@ -275,12 +277,12 @@ def survey_block(block: Block, family: Family, prior: Any, most: int | None) -> 
     params = params_of_prior(family, block.X, prior)
     sums = statistics_of(family, block.X, each, params, prior)
     if most is None:
-        sample = Sample(block.X[:], each, None)
+        sample = InstanceSample(block.X[:], each, None)
     elif most == 0:
         # Not a view, because a view keeps all instances in memory.
-        sample = Sample(block.X[np.empty(0, dtype=np.int64)], each[:0], np.empty(0, dtype=np.uint64))
+        sample = InstanceSample(block.X[np.empty(0, dtype=np.int64)], each[:0], np.empty(0, dtype=np.uint64))
     else:
-        sample = Sample(block.X, each, content_of(block.X)).least(most)
+        sample = InstanceSample(block.X, each, content_of(block.X)).least(most)
     return Survey(sums, float(each.sum()), sample, most)
 
 
@@ -298,10 +300,11 @@ def content_of(X: Any) -> np.ndarray:
     for rows in cut_rows(len(X), part_rows(X)):
         part = X[rows]
         if isinstance(part, np.ndarray):
-            words = part.astype(np.float64) + 0.0  # map all zeros to +0; the next line maps all NaNs to one value
-            words[np.isnan(words)] = np.nan
-            words, offsets = words.ravel(), np.arange(0, words.size + 1, X.shape[1])
+            # Map all zeros to +0, and all NaNs to one value.
+            values = part.astype(np.float64) + 0.0
+            values[np.isnan(values)] = np.nan
+            values, offsets = values.ravel(), np.arange(0, values.size + 1, X.shape[1])
         else:
-            words, offsets = part.symbols, part.offsets
-        keys[rows] = content_keys(*readonly(words.view(np.uint64), offsets))
+            values, offsets = part.symbols, part.offsets
+        keys[rows] = content_keys(*readonly(values.view(np.uint64), offsets))
     return keys

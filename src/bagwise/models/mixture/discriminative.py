@@ -181,11 +181,11 @@ class DiscriminativeMixture(Recorded, WaistClassifier):
         self
         """
         training = self._read_training(X, y, sample_weight)
-        with opened(checkpoint, lambda: identity_of(self)) as place:
-            self._fit(training, place)
+        with opened(checkpoint, lambda: identity_of(self)) as location:
+            self._fit(training, location)
         return self
 
-    def _fit(self, training: Training, place: CheckpointLocation) -> None:
+    def _fit(self, training: Training, location: CheckpointLocation) -> None:
         bags, y, weight = training
         family, blocks = make_family(self.family), bags.blocks(y, weight)
         self.family_ = family.settled(blocks.total(look_at, family, blocks.begins))
@@ -200,7 +200,7 @@ class DiscriminativeMixture(Recorded, WaistClassifier):
             verbose=self.verbose,
         )
         try:
-            self.model_.fit(self._statistics(bags), y, sample_weight=weight, checkpoint=place)
+            self.model_.fit(self._statistics(bags), y, sample_weight=weight, checkpoint=location)
         finally:
             if hasattr(self.model_, "coef_"):  # also after Ctrl-C
                 self._keep()

@@ -299,12 +299,12 @@ class MIMixture(Recorded, WaistClassifier):
         training = self._read_training(X, y, sample_weight)
         if len(self.classes_) == 1:
             self._refuse_what_needs_negative_bags()
-        with opened(checkpoint, lambda: identity_of(self)) as place:
-            self._fit(training, checkpoint=place)
+        with opened(checkpoint, lambda: identity_of(self)) as location:
+            self._fit(training, checkpoint=location)
             if self.calibrate:
                 raise_if_stopped()
                 log_odds = held_out_scores(
-                    self, training, self._fit_clone, type(self).decision_function, place
+                    self, training, self._fit_clone, type(self).decision_function, location
                 )
                 self.exponent_ = fit_exponent(log_odds, training.y, training.weight)
         return self
@@ -393,12 +393,12 @@ class MIMixture(Recorded, WaistClassifier):
         rng = check_random_state(control.checkpoint.seed(self.random_state))
         tried: list[list[EMResult]] = []
         values: list[float] = []
-        for number, rule in enumerate(rules):
+        for index, rule in enumerate(rules):
             model, unknown = build_model(ground, rule, start, keeps_cost=self.supervision != "none")
             results = run_em(
                 model,
                 unknown,
-                control.within(f"rule {number + 1}"),
+                control.within(f"rule {index + 1}"),
                 n_init=self.n_init,
                 rng=rng,
                 n_jobs=self.n_jobs,
@@ -555,7 +555,9 @@ class MIMixture(Recorded, WaistClassifier):
         rng = check_random_state(random_state)
         sizes = np.broadcast_to(np.asarray(sizes, dtype=np.int64), (n_bags,))
         if n_bags < 1 or (sizes < 1).any():
-            raise ValueError(f"n_bags and sizes must be at least 1; got n_bags={n_bags!r} and sizes={sizes!r}.")
+            raise ValueError(
+                f"n_bags and sizes must be at least 1; got n_bags={n_bags!r} and sizes={sizes!r}."
+            )
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         z = rng.random_sample(offsets[-1]) < self.positive_rate_
         certain = np.where(z, np.inf, -np.inf)
@@ -571,15 +573,15 @@ class MIMixture(Recorded, WaistClassifier):
         """
         params = self.params_
         weights = np.exp(params.log_weights)
-        parts, places = [], []
+        parts, positions = [], []
         for label, members in zip((True, False), params.classes, strict=True):
             rows = np.flatnonzero(z == label)
             within = weights[members] / weights[members].sum()
             choice = rng.choice(len(within), size=len(rows), p=within)
             for k, component in enumerate(params.components[members]):
                 parts.append(self.family_.sample(component, int((choice == k).sum()), rng))
-                places.append(rows[choice == k])
-        return Bags.from_list(parts).instances.take(np.argsort(np.concatenate(places)), axis=0)
+                positions.append(rows[choice == k])
+        return Bags.from_list(parts).instances.take(np.argsort(np.concatenate(positions)), axis=0)
 
     def _count_parameters(self) -> int:
         rates = 1 + len(self.params_.components) - 2

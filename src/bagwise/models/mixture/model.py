@@ -203,7 +203,7 @@ def lighter_component(params: MixtureParams) -> int:
 Start = Callable[["BagMixture", Blocks, np.random.RandomState], MixtureParams]
 
 
-class Known(NamedTuple):
+class FixedSums(NamedTuple):
     """Sums of the bags with only negative instances; they do not depend on the parameters."""
 
     weight: float
@@ -233,7 +233,7 @@ class BagMixture:
         Number of components of the positive and of the negative class.
     pools : (Pool, Pool)
         Instances from which the starts of the two classes are drawn.
-    known : Known, optional
+    fixed_sums : FixedSums, optional
         Sums of the bags that EM does not iterate over.
     total : array, optional
         Sums of all instances that EM iterates over, for one component per class. Pass it if the sums are
@@ -254,7 +254,7 @@ class BagMixture:
         n_components: tuple[int, int],
         pools: tuple[Pool, Pool],
         *,
-        known: Known | None = None,
+        fixed_sums: FixedSums | None = None,
         total: np.ndarray | None = None,
         start: Start | None = None,
         keeps_cost: bool = False,
@@ -264,7 +264,7 @@ class BagMixture:
         self.rule = rule
         self.n_components = n_components
         self.pools = pools
-        self.known = known
+        self.fixed_sums = fixed_sums
         self.total = total
         self.keeps_cost = keeps_cost
         steps = any_components if total is None else two_components
@@ -305,8 +305,8 @@ class BagMixture:
             return params
         n = params.n_positive
         ways = (params, params._replace(components=[*params.components[n:], *params.components[:n]]))
-        found = blocks.total(_esteps, self.estep, ways)
-        values = [self.complete(s, way).log_likelihood for s, way in zip(found, ways, strict=True)]
+        sums = blocks.total(_esteps, self.estep, ways)
+        values = [self.complete(s, way).log_likelihood for s, way in zip(sums, ways, strict=True)]
         return ways[int(np.argmax(values))]
 
     # ------------------------------------------------------------------ the steps
@@ -316,7 +316,7 @@ class BagMixture:
         return statistics.cost if self.keeps_cost else None
 
     def complete(self, statistics: Statistics, params: MixtureParams) -> Statistics:
-        """Add the sums that need no pass: those of the heavier class, and those of `known` bags."""
+        """Add the sums that need no pass: those of the heavier class, and `fixed_sums`."""
         if self.total is not None:
             # The sums of the heavier class are the difference, which loses no precision there.
             both = [statistics.sums, self.total - statistics.sums]
@@ -327,14 +327,14 @@ class BagMixture:
             ):
                 value += self._log_density(s, n, component) + _times(n, log_rate)
             statistics = replace(statistics, log_likelihood=value, sums=sums)
-        if self.known is None:
+        if self.fixed_sums is None:
             return statistics
-        weight, known_sums, value = self.known
-        value += self._log_density(known_sums, weight, params.components[-1])
+        weight, sums_of_pure, value = self.fixed_sums
+        value += self._log_density(sums_of_pure, weight, params.components[-1])
         value += _times(weight, params.log_rate[0])
         weights, sums = statistics.weights.copy(), statistics.sums.copy()
         weights[-1] += weight
-        sums[-1] += known_sums
+        sums[-1] += sums_of_pure
         value += statistics.log_likelihood
         return replace(statistics, log_likelihood=value, weights=weights, sums=sums)
 

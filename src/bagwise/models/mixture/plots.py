@@ -136,7 +136,9 @@ def plot_components(
 
 def _mean_and_covariance(component: Any, features: Any) -> Any:
     if not hasattr(component, "mean"):
-        raise TypeError("plot_components needs a model with a Gaussian family; this model has a different family.")
+        raise TypeError(
+            "plot_components needs a model with a Gaussian family; this model has a different family."
+        )
     chosen = list(features)
     if hasattr(component, "covariance"):
         return component.mean[chosen], component.covariance[np.ix_(chosen, chosen)]

@@ -33,18 +33,18 @@ class NpyBlocks(Blocks):
         self.offsets, self.y, self.weight = offsets, y, weight
         self.n_features, self.n_blocks = X.shape[1], len(runs)
         self._runs, self._folder = runs, folder
-        for number, bags in enumerate(runs):
-            np.save(folder / f"{number}.npy", X[offsets[bags.start] : offsets[bags.stop]])
+        for i, bags in enumerate(runs):
+            np.save(folder / f"{i}.npy", X[offsets[bags.start] : offsets[bags.stop]])
 
     def each(self, f, *args):
         self.n_passes += 1
-        for number, bags in enumerate(self._runs):
+        for i, bags in enumerate(self._runs):
             offsets = self.offsets[bags.start : bags.stop + 1]
-            X = np.load(self._folder / f"{number}.npy")
+            X = np.load(self._folder / f"{i}.npy")
             yield call(f, Block(X, offsets - offsets[0], self.y[bags], self.weight[bags], bags.start), args)
 
 
-class Place:
+class BagSource:
     """The interface of bags that a fit needs, for any storage."""
 
     def __init__(self, make_blocks, offsets, n_features):
@@ -74,20 +74,20 @@ def mixture(name="gaussian_diag", **parameters):
     return MIMixture(name, **{"n_init": 3, "max_iter": 8, "random_state": 0, **parameters})
 
 
-def fit(model, place, y, weight):
+def fit(model, bags, y, weight):
     model.classes_ = np.array([0, 1])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a few iterations are enough
-        return model._fit(Training(place, y, weight))
+        return model._fit(Training(bags, y, weight))
 
 
-def numbers_of(model):
+def values_of(model):
     parts = [part for component in model.params_.components for part in component]
     return [model.objectives_, model.objective_history_, model.params_.log_rate, *parts]
 
 
-def in_memory(X, offsets, **how):
-    return Place(lambda y, weight: MemoryBlocks(X, offsets, y, weight, **how), offsets, X.shape[1])
+def in_memory(X, offsets, **options):
+    return BagSource(lambda y, weight: MemoryBlocks(X, offsets, y, weight, **options), offsets, X.shape[1])
 
 
 RUNS = [slice(0, 1), slice(1, 14), slice(14, 15), slice(15, 33), slice(33, 33), slice(33, 40)]
@@ -110,12 +110,12 @@ def test_files_give_the_bits_that_memory_gives(name, parameters, dtype, is_large
     if is_large:
         large_from(100)
     X, offsets, y, weight = draw(name, dtype=dtype)
-    in_files = Place(lambda y, w: NpyBlocks(tmp_path, X, RUNS, offsets, y, w), offsets, X.shape[1])
+    in_files = BagSource(lambda y, w: NpyBlocks(tmp_path, X, RUNS, offsets, y, w), offsets, X.shape[1])
     models = [
-        fit(mixture(name, **parameters), place, y, weight)
-        for place in (in_memory(X, offsets, runs=RUNS), in_files)
+        fit(mixture(name, **parameters), source, y, weight)
+        for source in (in_memory(X, offsets, runs=RUNS), in_files)
     ]
-    for mine, its in zip(*map(numbers_of, models), strict=True):
+    for mine, its in zip(*map(values_of, models), strict=True):
         np.testing.assert_array_equal(mine, its)
     assert models[0].n_passes_ == models[1].n_passes_ == in_files.last.n_passes
 
@@ -125,12 +125,12 @@ def test_files_give_the_bits_that_memory_gives(name, parameters, dtype, is_large
 @pytest.mark.parametrize("name", sorted(FAMILIES))
 def test_any_cut_ends_at_the_same_objectives(name, missing, large):
     X, offsets, y, weight = draw(name, missing=missing)
-    found = [
+    objectives = [
         fit(mixture(name), in_memory(X, offsets, most=most), y, weight).objectives_
         for most in (None, 1, 7, 10**6)
     ]
-    for other in found[1:]:
-        np.testing.assert_allclose(other, found[0], rtol=1e-10)
+    for other in objectives[1:]:
+        np.testing.assert_allclose(other, objectives[0], rtol=1e-10)
 
 
 @pytest.mark.parametrize("supervision", ["bags", "negatives", "none"])
@@ -180,24 +180,24 @@ def test_many_bags_in_any_order_and_twice_instead_of_weight_two_start_alike(name
     bags, weight = Bags(X, offsets), np.where(np.arange(90) % 2 == 0, 2.0, 1.0)
     shuffled = np.random.default_rng(1).permutation(90)
     twice = np.repeat(np.arange(90), weight.astype(int))
-    found = []
+    objectives = []
     for order, each in ((np.arange(90), weight), (shuffled, weight[shuffled]), (twice, np.ones(len(twice)))):
         chosen = bags[order]
-        place = in_memory(chosen.instances, chosen.offsets, most=50)
-        found.append(fit(mixture(name, tol=0.0), place, y[order], each).objectives_)
-    np.testing.assert_allclose(found[1], found[0], rtol=1e-9)
-    np.testing.assert_allclose(found[2], found[0], rtol=1e-9)
+        source = in_memory(chosen.instances, chosen.offsets, most=50)
+        objectives.append(fit(mixture(name, tol=0.0), source, y[order], each).objectives_)
+    np.testing.assert_allclose(objectives[1], objectives[0], rtol=1e-9)
+    np.testing.assert_allclose(objectives[2], objectives[0], rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", MATRICES)
 def test_single_precision_is_the_same_numbers_in_half_the_space(name, large):
     X, offsets, y, weight = draw(name, dtype=np.float32)
     assert X.dtype == np.float32
-    found = [
+    objectives = [
         fit(mixture(name), in_memory(Z, offsets, most=20), y, weight).objectives_
         for Z in (X, X.astype(np.float64))
     ]
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-10)
+    np.testing.assert_allclose(objectives[0], objectives[1], rtol=1e-10)
 
 
 def test_keys_depend_on_content_alone():
@@ -222,10 +222,10 @@ def test_a_sample_is_fair_and_does_not_depend_on_the_cut():
     x = rng.exponential(size=(20_000, 1))
     family = make_family("gaussian_diag")
     prior = family.start(family.start_statistics(x, np.ones(20_000)), 2, "default")
-    offsets, ones = np.arange(0, 20_001, 10), np.ones(2000)
+    offsets, weight = np.arange(0, 20_001, 10), np.ones(2000)
     samples = []
     for most in (None, 300, 4000):
-        blocks = MemoryBlocks(x, offsets, np.zeros(2000, dtype=np.int8), ones, most=most)
+        blocks = MemoryBlocks(x, offsets, np.zeros(2000, dtype=np.int8), weight, most=most)
         survey = blocks.total(survey_block, family, prior, 1000)
         assert isinstance(survey, Survey)
         assert survey.weight == 20_000
@@ -246,7 +246,7 @@ def test_a_scan_is_fitted_and_predicted(name, large, tmp_path):
     X[3, 1] = np.nan
     bags = Bags(X, offsets)
     scan = scan_bags(save_parquet(tmp_path / "bags.parquet", bags, y))
-    models = [mixture(name, max_iter=300).fit(place, y) for place in (bags, scan)]
+    models = [mixture(name, max_iter=300).fit(source, y) for source in (bags, scan)]
     np.testing.assert_allclose(models[1].objectives_, models[0].objectives_, rtol=1e-10)
     assert 3 < models[1].n_passes_ <= 300 + 5
     for mine, its in itertools.product(models, (bags, scan)):
@@ -254,7 +254,7 @@ def test_a_scan_is_fitted_and_predicted(name, large, tmp_path):
     np.testing.assert_allclose(models[0].score_samples(scan), models[0].score_samples(bags), rtol=1e-12)
 
 
-def test_a_refused_value_is_named_by_its_place_among_all(large):
+def test_error_reports_the_index_among_all_instances(large):
     X, offsets, y, _ = draw("bernoulli")
     X[97, 2] = 7.0
     with pytest.raises(ValueError, match=r"needs features that are 0 or 1; instance 97 has 7 in feature 2\."):
@@ -287,7 +287,7 @@ def test_the_partner_learns_from_a_scan_what_it_learns_from_memory(name, large, 
     X, offsets, y, _ = draw(name, dtype=np.float32)
     bags = Bags(X, offsets)
     scan = scan_bags(save_parquet(tmp_path / "bags.parquet", bags, y))
-    models = [DiscriminativeMixture(name, random_state=0, tol=1e-9).fit(place, y) for place in (bags, scan)]
+    models = [DiscriminativeMixture(name, random_state=0, tol=1e-9).fit(source, y) for source in (bags, scan)]
     np.testing.assert_allclose(models[1].objective_, models[0].objective_, rtol=1e-9)
     for mine, its in itertools.product(models, (bags, scan)):
         np.testing.assert_allclose(mine.predict_proba(its), models[0].predict_proba(bags), rtol=1e-4)
