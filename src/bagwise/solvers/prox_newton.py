@@ -180,7 +180,7 @@ def minimize_l1(
     checkpoint = control.checkpoint.next_run(x, tuple(penalty), control.tol, control.max_iter)
     if checkpoint.has_ended:
         return _read(problem, penalty, checkpoint.end())
-    run = _Run(problem, start, penalty, control, warm_models, checkpoint)
+    run = _MinimisationState(problem, start, penalty, control, warm_models, checkpoint)
     while (status := run.reason_to_end(violation := penalty.violation(run.point))) is None:
         restriction = run.restrict(violation)
         n_before = len(run.history)
@@ -226,7 +226,7 @@ def _go_on(problem: L1Problem, result: L1Result, control: Control) -> L1Result:
     return result
 
 
-class _Run:
+class _MinimisationState:
     """State of one minimisation: the current point, the restriction to columns, and the quadratic model."""
 
     def __init__(

@@ -15,9 +15,9 @@ def test_weights_are_repetitions_in_information_criteria(criterion):
     data = make_noisy_or_bags(150, n_features=12, random_state=3)
     weight = np.random.RandomState(0).randint(0, 6, 150)
     repeated = np.repeat(np.arange(150), weight)
-    how = {"criterion": criterion, "n_init": 1, "tol": 1e-9, "random_state": 0}
-    weighted = MILogisticRegressionCV(**how).fit(data.bags, data.y, sample_weight=weight)
-    several = MILogisticRegressionCV(**how).fit(data.bags[repeated], data.y[repeated])
+    options = {"criterion": criterion, "n_init": 1, "tol": 1e-9, "random_state": 0}
+    weighted = MILogisticRegressionCV(**options).fit(data.bags, data.y, sample_weight=weight)
+    several = MILogisticRegressionCV(**options).fit(data.bags[repeated], data.y[repeated])
     np.testing.assert_allclose(weighted.criterion_path_, several.criterion_path_, rtol=1e-7)
     assert weighted.alpha_ == pytest.approx(several.alpha_)
     path = several.path_
@@ -42,7 +42,7 @@ def test_the_base_rate_is_that_of_a_dummy_on_the_same_folds():
     assert model.base_deviance_ == pytest.approx(2 * np.mean(losses), rel=1e-9)
 
 
-def test_an_overconfident_choice_is_said():
+def test_overconfident_selection_is_reported():
     # Uninformative features, and penalties that are too weak to exclude them.
     noise = make_noisy_or_bags(60, coef=np.zeros(15), intercept=-1.5, random_state=0)
     model = MILogisticRegressionCV(alphas=[0.3, 0.1], cv=3, n_init=1, random_state=0).fit(noise.bags, noise.y)

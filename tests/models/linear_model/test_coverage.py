@@ -52,13 +52,13 @@ class Design:
 
     def covered(self, n_sets):
         """Return which coefficients the intervals cover, for every data set with a table."""
-        found = []
+        is_covered = []
         for seed in range(n_sets):
             table = self.fit(seed).inference()
             if table.message is None:
                 low, high = table.confidence_interval().T
-                found.append((low <= self.truth) & (self.truth <= high))
-        return np.array(found)
+                is_covered.append((low <= self.truth) & (self.truth <= high))
+        return np.array(is_covered)
 
 
 def any_of_them(n):

@@ -43,19 +43,19 @@ def _bags_and_labels(name, seed):
 def test_the_report_says_what_was_compared():
     data = draw("threshold", 1)
     base = SoftORLogisticRegression(alpha=0.1, n_init=1)
-    found = diagnose_rule(data.bags, data.y, estimator=base, cv=3, random_state=0)
-    assert found.best == "threshold"
-    assert found.sentence.startswith("The data ") and "from 3 positive instances on" in found.sentence
-    assert "held-out bags agree" in found.sentence
-    table = found.summary()
-    assert str(found) == table
+    diagnosis = diagnose_rule(data.bags, data.y, estimator=base, cv=3, random_state=0)
+    assert diagnosis.best == "threshold"
+    assert diagnosis.sentence.startswith("The data ") and "from 3 positive instances on" in diagnosis.sentence
+    assert "held-out bags agree" in diagnosis.sentence
+    table = diagnosis.summary()
+    assert str(diagnosis) == table
     assert all(name in table for name in ("or", "threshold", "logistic", "table"))
-    expected = -2 * found.log_likelihood + np.log(400) * (3 + found.n_parameters)
-    np.testing.assert_allclose(found.bic, expected)
-    assert found.held_out.argmax() != found.names.index("or")
-    assert found.plot() is not None
+    expected = -2 * diagnosis.log_likelihood + np.log(400) * (3 + diagnosis.n_parameters)
+    np.testing.assert_allclose(diagnosis.bic, expected)
+    assert diagnosis.held_out.argmax() != diagnosis.names.index("or")
+    assert diagnosis.plot() is not None
     again = diagnose_rule(data.bags, data.y, estimator=base, cv=3, random_state=0)
-    np.testing.assert_array_equal(found.held_out, again.held_out)
+    np.testing.assert_array_equal(diagnosis.held_out, again.held_out)
 
 
 def test_the_python_of_the_page_runs():
@@ -68,18 +68,18 @@ def test_the_python_of_the_page_runs():
 
 def test_a_threshold_of_one_is_the_or_rule():
     data = draw("or", 1)
-    found = diagnose_rule(data.bags, data.y, cv=None, random_state=0)
-    assert "threshold" not in found.names and found.best == "or"
-    assert "one positive instance makes a bag positive" in found.sentence
+    diagnosis = diagnose_rule(data.bags, data.y, cv=None, random_state=0)
+    assert "threshold" not in diagnosis.names and diagnosis.best == "or"
+    assert "one positive instance makes a bag positive" in diagnosis.sentence
 
 
 def test_bags_that_no_fold_holds_out_do_not_count():
     data = make_count_bags(60, size=4, labeler=2, random_state=0)
     half = ShuffleSplit(n_splits=1, test_size=0.5, random_state=0)
     model = SoftORLogisticRegression(alpha=0.1, n_init=1, tol=1e-3)
-    found = diagnose_rule(data.bags, data.y, estimator=model, cv=half, random_state=0)
+    diagnosis = diagnose_rule(data.bags, data.y, estimator=model, cv=half, random_state=0)
     train, test = next(half.split(np.zeros(60), data.y))
-    fitted = clone(found.models["or"]).fit(data.bags[train], data.y[train])
+    fitted = clone(diagnosis.models["or"]).fit(data.bags[train], data.y[train])
     log_proba = fitted.predict_log_proba(data.bags[test])[np.arange(30), data.y[test]]
     expected = np.maximum(log_proba, np.log(1e-6)).mean()
-    assert found.held_out[found.names.index("or")] == pytest.approx(expected, rel=1e-12)
+    assert diagnosis.held_out[diagnosis.names.index("or")] == pytest.approx(expected, rel=1e-12)

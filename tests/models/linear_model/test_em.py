@@ -33,8 +33,8 @@ def em_by_hand(bags, y, theta, alpha):
 
 @pytest.mark.parametrize("alpha", [0.0, 4.0])
 def test_an_iteration_is_the_printed_one(alpha):
-    how = {"alpha": alpha, "scale": None, "solver": "em", "warm_start": True, "max_iter": 1}
-    model = MILogisticRegression(**how)
+    options = {"alpha": alpha, "scale": None, "solver": "em", "warm_start": True, "max_iter": 1}
+    model = MILogisticRegression(**options)
     theta = np.array([0.3, -0.2, 0.1, 0.0, -1.0])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -49,7 +49,7 @@ def test_an_iteration_is_the_printed_one(alpha):
 
 
 @pytest.mark.parametrize(
-    ("data", "how"),
+    ("data", "options"),
     [
         (DATA, {"alpha": 0.0}),
         (DATA, {"alpha": 2.0}),
@@ -60,10 +60,10 @@ def test_an_iteration_is_the_printed_one(alpha):
     ],
     ids=["likelihood", "lasso", "ridge", "mean", "no intercept", "threshold"],
 )
-def test_em_ends_at_the_optimum_of_newton(data, how):
+def test_em_ends_at_the_optimum_of_newton(data, options):
     weight = 1.0 + np.arange(len(data.y)) % 2
-    newton = MILogisticRegression(**how, random_state=0).fit(data.bags, data.y, weight)
-    em = MILogisticRegression(**how, solver="em", max_iter=5000, random_state=0)
+    newton = MILogisticRegression(**options, random_state=0).fit(data.bags, data.y, weight)
+    em = MILogisticRegression(**options, solver="em", max_iter=5000, random_state=0)
     em.fit(data.bags, data.y, weight)
     assert em.converged_ and em.n_iter_ > newton.n_iter_
     assert em.objective_ == pytest.approx(newton.objective_, rel=1e-7)
@@ -71,7 +71,7 @@ def test_em_ends_at_the_optimum_of_newton(data, how):
     assert (np.diff(em.objective_history_) <= 0).all()
 
 
-def test_too_few_iterations_are_said():
+def test_too_few_em_iterations_cause_a_warning():
     with pytest.warns(ConvergenceWarning, match="reached max_iter=2 before tol"):
         MILogisticRegression(solver="em", max_iter=2).fit(DATA.bags, DATA.y)
 
@@ -94,5 +94,5 @@ def test_rules_that_em_is_not_for_are_refused(rule, message):
 
 def test_many_bags_are_refused(large_from):
     large_from(100)
-    with pytest.raises(ValueError, match=r"looks at all instances in every iteration.*use solver='newton'"):
+    with pytest.raises(ValueError, match=r"reads all instances in every iteration.*use solver='newton'"):
         MILogisticRegression(solver="em").fit(DATA.bags, DATA.y)

@@ -33,7 +33,7 @@ def data(tmp_path_factory):
 def large(monkeypatch, large_from):
     """Treat small data as large, in blocks of 500 instances."""
     large_from(1000, block_bytes=5 * 8 * 500)
-    monkeypatch.setattr("bagwise.models.linear_model.engine.large_fit._NUMBERS", 5_000)
+    monkeypatch.setattr("bagwise.models.linear_model.engine.large_fit._SAMPLE_VALUES", 5_000)
 
 
 MODELS = {
@@ -95,7 +95,7 @@ def test_scikit_learn_cuts_a_scan(data):
 @pytest.mark.study
 def test_few_reads(tmp_path, monkeypatch):
     """Count passes at the size of the benchmark: 2,000 noisy-or bags of 5 x 200, treated as large."""
-    monkeypatch.setattr("bagwise.models.linear_model.engine.large_fit._NUMBERS", 2**19)
+    monkeypatch.setattr("bagwise.models.linear_model.engine.large_fit._SAMPLE_VALUES", 2**19)
     drawn = make_noisy_or_bags(2000, size=5, n_features=200, n_informative=5, random_state=0)
     save_bags(tmp_path / "bags.parquet", drawn.bags, y=drawn.y)
     scan = scan_bags(tmp_path / "bags.parquet")

@@ -75,20 +75,20 @@ class Problem:
 def with_gradient(value, x):
     """Return value and gradient from a single call with complex steps."""
     steps = x + 1e-30j * np.vstack([np.zeros(len(x)), np.eye(len(x))])
-    found = value(steps)
-    return float(found[0].real), found[1:].imag / 1e-30
+    values = value(steps)
+    return float(values[0].real), values[1:].imag / 1e-30
 
 
 def least(value, start, bounds=None):
     """Return the lowest value that scipy reaches."""
     best = np.inf
     options = {"maxiter": 5000, "maxfun": 20_000, "maxcor": 30, "ftol": 1e-16, "gtol": 1e-12}
-    how = {"jac": True, "method": "L-BFGS-B", "bounds": bounds, "options": options}
+    kwargs = {"jac": True, "method": "L-BFGS-B", "bounds": bounds, "options": options}
     for _ in range(3):  # restart at the solution with a new Hessian
-        found = minimize(lambda x: with_gradient(value, x), start, **how)
-        if not found.fun < best:
+        solution = minimize(lambda x: with_gradient(value, x), start, **kwargs)
+        if not solution.fun < best:
             break
-        best, start = found.fun, found.x
+        best, start = solution.fun, solution.x
     return best
 
 
@@ -121,8 +121,8 @@ def study(run, n_problems=200):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", RuntimeWarning)  # scipy tries steps that overflow
-        found = {seed: run(seed) for seed in range(n_problems)}
-    return max(found.values())
+        results = {seed: run(seed) for seed in range(n_problems)}
+    return max(results.values())
 
 
 def ridge(seed):
@@ -142,11 +142,11 @@ def ridge(seed):
 def path(seed):
     problem = Problem(seed)
     l1_ratio = (1.0, 0.5)[seed % 2]
-    found = milr_path(
+    result = milr_path(
         problem.bags, problem.y, rule=RULES[problem.rule], alphas=4, l1_ratio=l1_ratio, scale=None,
         sample_weight=problem.weight, tol=1e-10, max_iter=1000,
     )  # fmt: skip
-    parts = zip(found.alphas, found.coefs, found.intercepts, found.objectives, strict=True)
+    parts = zip(result.alphas, result.coefs, result.intercepts, result.objectives, strict=True)
     return max(excess(problem, alpha, l1_ratio, *rest) for alpha, *rest in parts)
 
 

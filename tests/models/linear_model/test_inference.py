@@ -70,29 +70,29 @@ def test_the_information_is_the_second_difference_of_the_log_likelihood(data, ru
 def test_a_covariate_without_information_is_met_by_a_sentence(data):
     collinear = data.bags.with_instances(np.hstack([data.bags.instances, data.bags.instances[:, :1]]))
     model = maximum_likelihood(n_init=1).fit(collinear, data.y)
-    found = model.inference(collinear, data.y)
-    assert found.se is None and "not positive definite" in found.message
-    assert found.summary().endswith(found.message)
+    inference = model.inference(collinear, data.y)
+    assert inference.se is None and "not positive definite" in inference.message
+    assert inference.summary().endswith(inference.message)
     with pytest.raises(ValueError, match="there are no standard errors"):
-        found.confidence_interval()
+        inference.confidence_interval()
 
 
 def test_a_penalised_model_has_no_standard_errors(data):
     model = MILogisticRegression(alpha=1.0, random_state=0).fit(data.bags, data.y)
-    with pytest.raises(ValueError, match=r"alpha=1\.0: a penalty biases coefficients"):
+    with pytest.raises(ValueError, match=r"alpha=1\.0, and a penalty biases coefficients"):
         model.inference(data.bags, data.y)
 
 
 def test_the_summary_names_features_and_the_frame_holds_the_same(data):
     named = Bags(data.bags.instances, data.bags.offsets, feature_names=["width", "height", "noise"])
-    found = maximum_likelihood().fit(named, data.y).inference(named, data.y)
-    text = found.summary()
+    inference = maximum_likelihood().fit(named, data.y).inference(named, data.y)
+    text = inference.summary()
     rows = [line.split()[0] for line in text.splitlines() if line[:1].isalpha() or line.startswith("(")]
     assert {"(intercept)", "width", "height", "noise"} <= set(rows)
-    assert f"{found.coef[1]:.3f}" in text and "P>|z|" in text and max(map(len, text.splitlines())) <= 100
-    frame = found.to_frame()
-    assert isinstance(frame, pd.DataFrame) and frame["name"].tolist() == found.names
-    np.testing.assert_allclose(found.odds_ratios()[:, 0], np.exp(found.coef))
+    assert f"{inference.coef[1]:.3f}" in text and "P>|z|" in text and max(map(len, text.splitlines())) <= 100
+    frame = inference.to_frame()
+    assert isinstance(frame, pd.DataFrame) and frame["name"].tolist() == inference.names
+    np.testing.assert_allclose(inference.odds_ratios()[:, 0], np.exp(inference.coef))
 
 
 def test_refitting_keeps_what_the_lasso_selected(data):
@@ -105,8 +105,8 @@ def test_refitting_keeps_what_the_lasso_selected(data):
     columns = np.flatnonzero(kept)
     direct = maximum_likelihood().fit(data.bags.with_instances(data.bags.instances[:, columns]), data.y)
     np.testing.assert_allclose(refitted.coef_[0][kept], direct.coef_[0], rtol=1e-4)
-    found = refitted.inference(data.bags, data.y)
-    assert len(found.coef) == 1 + kept.sum() and found.df == kept.sum()
+    inference = refitted.inference(data.bags, data.y)
+    assert len(inference.coef) == 1 + kept.sum() and inference.df == kept.sum()
     assert refitted.predict_proba(data.bags).shape == (150, 2)
 
 
@@ -123,8 +123,8 @@ def test_forward_selection_finds_strong_features_and_stops():
 def test_forward_selection_takes_a_feature_exactly_if_its_p_value_is_below_the_level():
     data = make_noisy_or_bags(200, size=3, coef=[2.0, 0.0, -2.0, 0.0, 0.0], random_state=3)
     three = forward_selection(data.bags, data.y, level=0.999, max_features=3)
-    place = np.flatnonzero(three.selected_features_).tolist().index(three.selection_order_[2])
-    p = three.inference(data.bags, data.y, intervals="wald").p_value[1 + place]
+    position = np.flatnonzero(three.selected_features_).tolist().index(three.selection_order_[2])
+    p = three.inference(data.bags, data.y, intervals="wald").p_value[1 + position]
     for level, n_selected in ((1.01 * p, 3), (0.99 * p, 2)):
         model = forward_selection(data.bags, data.y, level=level, max_features=3)
         assert len(model.selection_order_) == n_selected
@@ -134,8 +134,8 @@ def test_a_model_without_features_is_an_answer_too(data):
     noise = data.bags.with_instances(np.random.default_rng(2).normal(size=(450, 3)))
     empty = forward_selection(noise, data.y, level=1e-6)
     assert not empty.selected_features_.any() and (empty.coef_ == 0).all()
-    found = empty.inference(noise, data.y)
-    assert found.names == ["(intercept)"] and found.df == 0 and found.lr_p_value == 1.0
+    inference = empty.inference(noise, data.y)
+    assert inference.names == ["(intercept)"] and inference.df == 0 and inference.lr_p_value == 1.0
     share = data.y.mean()
     assert empty.intercept_[0] == pytest.approx(np.log(1 / (1 - share) ** (1 / 3) - 1), rel=1e-5)
 
@@ -163,8 +163,8 @@ def test_plots_show_what_they_are_given(data):
     for criterion in ("deviance", "bic"):
         model = MILogisticRegressionCV(alphas=5, cv=3, n_init=1, criterion=criterion, random_state=0)
         assert plot_cv(model.fit(data.bags, data.y)).ax_.get_xscale() == "log"
-    found = maximum_likelihood().fit(data.bags, data.y).inference(data.bags, data.y)
-    labels = [t.get_text() for t in plot_odds_ratios(found).ax_.get_yticklabels()]
+    inference = maximum_likelihood().fit(data.bags, data.y).inference(data.bags, data.y)
+    labels = [t.get_text() for t in plot_odds_ratios(inference).ax_.get_yticklabels()]
     assert labels == ["x0", "x1", "x2"]
 
 

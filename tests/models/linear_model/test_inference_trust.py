@@ -34,16 +34,16 @@ def maximum_likelihood(rule="or", **parameters):
 # ---------------------------------------------------------------------- training data
 
 
-def test_without_arguments_it_speaks_of_the_fit(data):
+def test_inference_without_arguments_uses_the_data_of_the_fit(data):
     weight = np.random.default_rng(0).integers(0, 3, size=300)
     model = maximum_likelihood().fit(data.bags, data.y, weight)
-    here, given = model.inference(), model.inference(data.bags, data.y, weight)
+    implicit, explicit = model.inference(), model.inference(data.bags, data.y, weight)
     for name in ("coef", "se", "p_value", "covariance"):
-        np.testing.assert_array_equal(getattr(here, name), getattr(given, name))
-    assert here.n_bags == (weight > 0).sum()
+        np.testing.assert_array_equal(getattr(implicit, name), getattr(explicit, name))
+    assert implicit.n_bags == (weight > 0).sum()
     repeated = np.repeat(np.arange(300), weight)
     again = maximum_likelihood().fit(data.bags[repeated], data.y[repeated]).inference()
-    np.testing.assert_allclose(here.se, again.se, rtol=1e-6)
+    np.testing.assert_allclose(implicit.se, again.se, rtol=1e-6)
 
 
 def test_other_data_are_refused(data):
@@ -69,9 +69,9 @@ def test_bags_with_the_same_log_likelihood_are_refused_by_their_score(data):
     # Other features with the same log-likelihood by chance, but with another maximum.
     other = data.bags.with_instances(data.bags.instances * np.array([0.9, 1.1]))
     log_odds = model.decision_function_instances(other)
-    there = model.rule_.gradient(log_odds, other.offsets, data.y)[0].sum()
-    assert there < model.log_likelihood_ - 0.1
-    model.log_likelihood_ = there
+    log_likelihood = model.rule_.gradient(log_odds, other.offsets, data.y)[0].sum()
+    assert log_likelihood < model.log_likelihood_ - 0.1
+    model.log_likelihood_ = log_likelihood
     with pytest.raises(ValueError, match="their score statistic at the fit is"):
         model.inference(other, data.y)
 
@@ -111,8 +111,8 @@ def test_sparse_instances_have_the_same_tables(data, fit_intercept):
         tables.append([model.inference().se, by_groups.se])
         tables[-1].append(model.inference(intervals="profile").confidence_interval())
     assert len(tables[0][0]) == 2 + fit_intercept
-    for one, other in zip(*tables, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-4)
+    for first, other in zip(*tables, strict=True):
+        np.testing.assert_allclose(first, other, rtol=1e-4)
 
 
 # ---------------------------------------------------------------------- information
@@ -155,7 +155,7 @@ def from_scratch(bags, y):
 def test_a_learned_rule_has_its_part_in_the_errors():
     data = make_count_bags(300, size=8, labeler=2, coef=[2.0, -1.0], random_state=4)
     model = SoftORLogisticRegression("count_logistic", alpha=0.0, tol=1e-9, random_state=0)
-    found = model.fit(data.bags, data.y).inference()
+    inference = model.fit(data.bags, data.y).inference()
     rule = model.rule_
     x = np.concatenate([model.intercept_, model.coef_[0], [rule.intercept, np.log(rule.slope)]])
     objective, steps = from_scratch(data.bags, data.y), 1e-3 * np.eye(5)
@@ -165,17 +165,19 @@ def test_a_learned_rule_has_its_part_in_the_errors():
             H[i, j] = (
                 objective(x + a + b) - objective(x + a - b) - objective(x - a + b) + objective(x - a - b)
             ) / 4e-6
-    np.testing.assert_allclose(found.covariance, np.linalg.inv(H)[:3, :3], rtol=2e-3)
-    known = maximum_likelihood(CountLogistic(rule.intercept, rule.slope)).fit(data.bags, data.y).inference()
-    assert (found.se > known.se).all() and found.se[0] > 2 * known.se[0]
-    assert found.lr_p_value is None and known.lr_p_value < 1e-6
+    np.testing.assert_allclose(inference.covariance, np.linalg.inv(H)[:3, :3], rtol=2e-3)
+    with_fixed_rule = (
+        maximum_likelihood(CountLogistic(rule.intercept, rule.slope)).fit(data.bags, data.y).inference()
+    )
+    assert (inference.se > with_fixed_rule.se).all() and inference.se[0] > 2 * with_fixed_rule.se[0]
+    assert inference.lr_p_value is None and with_fixed_rule.lr_p_value < 1e-6
 
 
 def test_thresholds_that_explain_the_bags_as_well_leave_a_sentence():
     data = make_count_bags(60, size=6, labeler=3, coef=[0.7, -0.7], intercept=0.0, random_state=0)
     model = maximum_likelihood("threshold", n_init=2).fit(data.bags, data.y)
-    found = model.inference()
-    assert found.se is None and "explains them nearly as well" in found.message
+    inference = model.inference()
+    assert inference.se is None and "explains them nearly as well" in inference.message
     clear = make_count_bags(400, size=10, labeler=3, coef=[4.0, -4.0], intercept=-3.0, random_state=0)
     assert maximum_likelihood("threshold", n_init=2).fit(clear.bags, clear.y).inference().message is None
 
@@ -186,8 +188,8 @@ def test_class_weights_and_rules_with_kinks_have_no_errors(data):
         model.inference()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = maximum_likelihood("max", n_init=1).fit(data.bags, data.y).inference()
-    assert found.se is None and "has kinks" in found.message
+        inference = maximum_likelihood("max", n_init=1).fit(data.bags, data.y).inference()
+    assert inference.se is None and "has kinks" in inference.message
 
 
 # ---------------------------------------------------------------------- groups
@@ -197,15 +199,19 @@ def test_errors_by_groups_are_those_of_statsmodels(data):
     X, y = data.bags.instances, data.instance_y
     groups = data.bags.bag_index
     model = maximum_likelihood().fit(X, y)
-    found = model.inference(groups=groups)
+    inference = model.inference(groups=groups)
     theirs = sm.Logit(y, sm.add_constant(X)).fit(
         disp=0, tol=1e-12, cov_type="cluster", cov_kwds={"groups": groups, "use_correction": False}
     )
-    np.testing.assert_allclose(found.se, theirs.bse * np.sqrt(300 / 299), rtol=1e-6)
-    np.testing.assert_allclose(found.p_value, 2 * stats.t.sf(np.abs(found.z), 299), rtol=1e-9)
-    low, _ = found.confidence_interval().T
-    np.testing.assert_allclose(low, found.coef - stats.t.ppf(0.975, 299) * found.se)
-    assert found.n_groups == 300 and "300 groups of bags" in found.summary() and found.lr_p_value is None
+    np.testing.assert_allclose(inference.se, theirs.bse * np.sqrt(300 / 299), rtol=1e-6)
+    np.testing.assert_allclose(inference.p_value, 2 * stats.t.sf(np.abs(inference.z), 299), rtol=1e-9)
+    low, _ = inference.confidence_interval().T
+    np.testing.assert_allclose(low, inference.coef - stats.t.ppf(0.975, 299) * inference.se)
+    assert (
+        inference.n_groups == 300
+        and "300 groups of bags" in inference.summary()
+        and inference.lr_p_value is None
+    )
     with pytest.raises(ValueError, match="groups has 2 distinct values, too few"):
         model.inference(groups=np.arange(900) % 2)
     with pytest.raises(ValueError, match="groups has 5 values, but there are 900 bags"):
@@ -249,15 +255,15 @@ def separated(kind):
 
 @pytest.mark.parametrize("tol", [1e-4, 1e-6, 1e-10])
 @pytest.mark.parametrize("kind", ["complete", "quasi"])
-def test_separation_is_found_and_said(kind, tol):
+def test_separation_is_reported(kind, tol):
     X, y = separated(kind)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = MILogisticRegression(alpha=0.0, tol=tol, random_state=0).fit(X, y)
-    found = model.inference()
-    assert found.se is None and found.p_value is None
-    assert "separates the bags" in found.message and found.summary().endswith(found.message)
-    assert found.lr_statistic > 5 and found.lr_p_value < 0.05
+    inference = model.inference()
+    assert inference.se is None and inference.p_value is None
+    assert "separates the bags" in inference.message and inference.summary().endswith(inference.message)
+    assert inference.lr_statistic > 5 and inference.lr_p_value < 0.05
 
 
 def test_bags_of_several_that_are_separated():
@@ -277,25 +283,25 @@ def test_bags_that_are_not_separated_have_a_table(seed):
     assert model.inference().message is None
 
 
-def profile_by_hand(objective, best, number, level=0.95):
+def profile_by_hand(objective, best, index, level=0.95):
     """Return the ends of an interval from independent fits with one parameter fixed."""
     least = objective(best)
     wanted = stats.chi2.ppf(level, 1)
 
     def lacking(value):
         def rest(others):
-            return objective(np.insert(others, number, value))
+            return objective(np.insert(others, index, value))
 
-        start = np.delete(best, number)
+        start = np.delete(best, index)
         return 2 * (minimize(rest, start, method="BFGS", options={"gtol": 1e-6}).fun - least) - wanted
 
-    return brentq(lacking, best[number] - 3, best[number]), brentq(lacking, best[number], best[number] + 3)
+    return brentq(lacking, best[index] - 3, best[index]), brentq(lacking, best[index], best[index] + 3)
 
 
 def test_profile_intervals_are_where_the_likelihood_ratio_test_does_not_reject(data):
     few = np.arange(60)
     bags, y = data.bags[few], data.y[few]
-    found = maximum_likelihood().fit(bags, y).inference(intervals="profile")
+    inference = maximum_likelihood().fit(bags, y).inference(intervals="profile")
     label = np.repeat(y, bags.sizes)
 
     def objective(x):
@@ -304,14 +310,16 @@ def test_profile_intervals_are_where_the_likelihood_ratio_test_does_not_reject(d
         return np.where(y == 1, -np.log(-np.expm1(-s)), s).sum()
 
     assert len(label) == bags.n_instances
-    ends = found.confidence_interval()
-    for number in range(3):
-        np.testing.assert_allclose(ends[number], profile_by_hand(objective, found.coef, number), atol=2e-3)
-    null = minimize(lambda v: objective(np.array([v[0], 0.0, v[1]])), found.coef[[0, 2]], method="BFGS").fun
-    ratio = 2 * (null - objective(found.coef))
-    assert found.z[1] ** 2 == pytest.approx(ratio, rel=1e-4)
-    assert found.p_value[1] == pytest.approx(stats.chi2.sf(ratio, 1), rel=1e-3)
-    assert "profile likelihood" in found.summary()
+    ends = inference.confidence_interval()
+    for index in range(3):
+        np.testing.assert_allclose(ends[index], profile_by_hand(objective, inference.coef, index), atol=2e-3)
+    null = minimize(
+        lambda v: objective(np.array([v[0], 0.0, v[1]])), inference.coef[[0, 2]], method="BFGS"
+    ).fun
+    ratio = 2 * (null - objective(inference.coef))
+    assert inference.z[1] ** 2 == pytest.approx(ratio, rel=1e-4)
+    assert inference.p_value[1] == pytest.approx(stats.chi2.sf(ratio, 1), rel=1e-3)
+    assert "profile likelihood" in inference.summary()
 
 
 def test_profiles_remain_where_bags_are_separated():
@@ -319,8 +327,8 @@ def test_profiles_remain_where_bags_are_separated():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = MILogisticRegression(alpha=0.0, random_state=0).fit(X, y)
-    found = model.inference(intervals="profile")
-    (low, high), other = found.confidence_interval()[1], found.confidence_interval()[2]
+    inference = model.inference(intervals="profile")
+    (low, high), other = inference.confidence_interval()[1], inference.confidence_interval()[2]
     assert np.isfinite(low) and high == np.inf and np.isfinite(other).all()
     # The other coefficient is the same without the five bags with the feature, which are all positive.
     rest = X[:, 0] == 0
@@ -328,9 +336,9 @@ def test_profiles_remain_where_bags_are_separated():
         MILogisticRegression(alpha=0.0, tol=1e-9).fit(X[rest, 1:], y[rest]).inference(intervals="profile")
     )
     np.testing.assert_allclose(other, without.confidence_interval()[1], atol=5e-3)
-    assert "inf" in found.summary() and found.message in found.summary()
-    assert found.message.endswith("there are no standard errors.")
-    low, high = plot_odds_ratios(found).ax_.get_xlim()  # in powers of ten
-    assert low < 0 < np.log10(found.odds_ratios()[1, 0]) < high < 7
+    assert "inf" in inference.summary() and inference.message in inference.summary()
+    assert inference.message.endswith("there are no standard errors.")
+    low, high = plot_odds_ratios(inference).ax_.get_xlim()  # in powers of ten
+    assert low < 0 < np.log10(inference.odds_ratios()[1, 0]) < high < 7
     with pytest.raises(ValueError, match='intervals must be "score", "profile" or "wald"'):
         model.inference(intervals="bootstrap")

@@ -255,14 +255,14 @@ def test_curvature_of_the_design_is_that_of_the_scaled_instances(n_pairs, monkey
         if not sp.issparse(matrix):
             rough.append(ColumnCopy.of(design).curvature(diagonal, outer, columns, offsets))
             wanted = without_negligible
-        for found in rough:
-            np.testing.assert_allclose(found, wanted, atol=1e-5 * np.abs(expected).max())
+        for curvature in rough:
+            np.testing.assert_allclose(curvature, wanted, atol=1e-5 * np.abs(expected).max())
 
 
 def test_a_rough_curvature_keeps_to_double_precision_where_single_would_overflow():
     X = np.random.default_rng(0).normal(size=(30, 2)) * [1e-25, 1e25]
-    how = X, np.arange(2), np.ones(30), np.zeros(30), np.arange(31)
-    rough, exact = (moments_of(*how, rough=r) for r in (True, False))
+    arguments = X, np.arange(2), np.ones(30), np.zeros(30), np.arange(31)
+    rough, exact = (moments_of(*arguments, rough=r) for r in (True, False))
     np.testing.assert_array_equal(rough, exact)
     assert np.isfinite(exact).all() and (np.diagonal(exact) > 0).all()
 
@@ -364,8 +364,8 @@ def test_arguments_of_a_path_are_checked(data, arguments, message):
 def test_the_papers_grid_is_solved_down_to_a_thousandth_of_the_largest_penalty(data):
     """K = 20, eps = 0.001 (section III); optimality is checked by differences of a separate likelihood."""
     path = milr_path(data.bags, data.y, eps=0.001)
-    own = path.alphas[path.alphas <= path.alpha_max * (1 + 1e-6)]
-    np.testing.assert_allclose(own, path.alpha_max * np.geomspace(1.0, 0.001, 20), rtol=1e-6)
+    grid = path.alphas[path.alphas <= path.alpha_max * (1 + 1e-6)]
+    np.testing.assert_allclose(grid, path.alpha_max * np.geomspace(1.0, 0.001, 20), rtol=1e-6)
 
     Z = StandardScaler().fit_transform(data.bags.instances)
     spread = data.bags.instances.std(axis=0)
@@ -375,14 +375,14 @@ def test_the_papers_grid_is_solved_down_to_a_thousandth_of_the_largest_penalty(d
         return np.where(data.y == 1, np.log(-np.expm1(log_negative)), log_negative).sum()
 
     em = MILogisticRegression(solver="em", max_iter=20_000, n_init=1)
-    for place in (-1, -5, -10):
-        alpha, coef = path.alphas[place], path.coefs[place] * spread
-        theta = np.append(coef, path.intercepts[place] + path.coefs[place] @ data.bags.instances.mean(axis=0))
+    for index in (-1, -5, -10):
+        alpha, coef = path.alphas[index], path.coefs[index] * spread
+        theta = np.append(coef, path.intercepts[index] + path.coefs[index] @ data.bags.instances.mean(axis=0))
         steps = 1e-5 * np.eye(len(theta))
         slope = np.array([(log_likelihood(theta + s) - log_likelihood(theta - s)) / 2e-5 for s in steps])
         inside = coef != 0
         np.testing.assert_allclose(slope[:-1][inside], alpha * np.sign(coef[inside]), atol=1e-3)
         assert (np.abs(slope[:-1][~inside]) <= alpha + 1e-3).all() and abs(slope[-1]) < 1e-3
         value = alpha * np.abs(coef).sum() - log_likelihood(theta)
-        assert path.objectives[place] == pytest.approx(value, rel=1e-8)
+        assert path.objectives[index] == pytest.approx(value, rel=1e-8)
         assert value <= em.set_params(alpha=alpha).fit(data.bags, data.y).objective_ * (1 + 1e-6)

@@ -25,7 +25,7 @@ def data():
 def large(request, monkeypatch, large_from):
     """Treat small data as large, with a sample of a sixth of the bags and the given instances per block."""
     large_from(1000, block_bytes=6 * 8 * request.param)
-    monkeypatch.setattr("bagwise.models.linear_model.engine.large_fit._NUMBERS", 12_000)
+    monkeypatch.setattr("bagwise.models.linear_model.engine.large_fit._SAMPLE_VALUES", 12_000)
 
 
 RIDGE = {"l1_ratio": 0.0, "alpha": 3.0, "n_init": 2, "random_state": 0}
@@ -55,19 +55,19 @@ def test_ridge_ends_where_the_fit_in_memory_ends(rule, data, large, large_from):
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("scale", ["standard", "minmax", None])
 def test_scaling_and_intercept(scale, fit_intercept, data, large, large_from):
-    how = {"scale": scale, "fit_intercept": fit_intercept, "tol": 1e-9, **RIDGE}
+    options = {"scale": scale, "fit_intercept": fit_intercept, "tol": 1e-9, **RIDGE}
     bags = Bags(data.bags.instances * [1.0, 2.0, 3.0, 1.0, 0.1, 1.0] + 0.5, data.bags.offsets)
-    expected = in_memory(MILogisticRegression(**how), bags, data.y, large_from)
-    model = MILogisticRegression(**how).fit(bags, data.y)
+    expected = in_memory(MILogisticRegression(**options), bags, data.y, large_from)
+    model = MILogisticRegression(**options).fit(bags, data.y)
     np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(model.intercept_, expected.intercept_, rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize("l1_ratio", [1.0, 0.5])
 def test_lasso_reaches_the_objective_in_memory(l1_ratio, data, large, large_from):
-    how = {"alpha": 20.0, "l1_ratio": l1_ratio, "n_init": 2, "random_state": 0}
-    expected = in_memory(MILogisticRegression(**how), data.bags, data.y, large_from)
-    model = MILogisticRegression(**how).fit(data.bags, data.y)
+    options = {"alpha": 20.0, "l1_ratio": l1_ratio, "n_init": 2, "random_state": 0}
+    expected = in_memory(MILogisticRegression(**options), data.bags, data.y, large_from)
+    model = MILogisticRegression(**options).fit(data.bags, data.y)
     assert model.converged_
     assert model.objective_ == pytest.approx(expected.objective_, rel=1e-9)
     np.testing.assert_array_equal(model.coef_ != 0, expected.coef_ != 0)
@@ -76,7 +76,7 @@ def test_lasso_reaches_the_objective_in_memory(l1_ratio, data, large, large_from
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "how",
+    "options",
     [
         {},
         pytest.param({"l1_ratio": 1.0, "alpha": 5.0}, marks=pytest.mark.study),
@@ -84,10 +84,10 @@ def test_lasso_reaches_the_objective_in_memory(l1_ratio, data, large, large_from
     ],
     ids=str,
 )
-def test_learned_rules_reach_the_objective_in_memory(how, data, large, large_from):
-    how = {"n_init": 1, "random_state": 0, "tol": 1e-8, **how}
-    expected = in_memory(SoftORLogisticRegression(**how), data.bags, data.y, large_from)
-    model = SoftORLogisticRegression(**how).fit(data.bags, data.y)
+def test_learned_rules_reach_the_objective_in_memory(options, data, large, large_from):
+    options = {"n_init": 1, "random_state": 0, "tol": 1e-8, **options}
+    expected = in_memory(SoftORLogisticRegression(**options), data.bags, data.y, large_from)
+    model = SoftORLogisticRegression(**options).fit(data.bags, data.y)
     assert model.objective_ <= expected.objective_ * (1 + 1e-9)
     # Another start could lead to a better optimum, but on these data not to a much better one.
     assert model.objective_ >= expected.objective_ * (1 - 1e-4)
@@ -109,9 +109,9 @@ def test_a_path_reaches_the_objectives_in_memory(data, large, large_from):
 
 
 def test_cross_validation_shares_passes(data, large, large_from):
-    how = {"alphas": 5, "cv": 3, "n_init": 1, "random_state": 0}
-    expected = in_memory(MILogisticRegressionCV(**how), data.bags, data.y, large_from)
-    model = MILogisticRegressionCV(**how).fit(data.bags, data.y)
+    options = {"alphas": 5, "cv": 3, "n_init": 1, "random_state": 0}
+    expected = in_memory(MILogisticRegressionCV(**options), data.bags, data.y, large_from)
+    model = MILogisticRegressionCV(**options).fit(data.bags, data.y)
     np.testing.assert_allclose(model.deviances_, expected.deviances_, rtol=1e-4)
     assert model.alpha_ == pytest.approx(expected.alpha_, rel=1e-9)
     assert model.objective_ == pytest.approx(expected.objective_, rel=1e-9)
@@ -120,28 +120,28 @@ def test_cross_validation_shares_passes(data, large, large_from):
 
 def test_many_labels(data, large, large_from):
     y = np.column_stack([data.y, 1 - data.y])
-    how = {"alpha": 3.0, "n_init": 1, "random_state": 0, "tol": 1e-7}
-    expected = in_memory(MIMLLogisticRegression(**how), data.bags, y, large_from)
-    model = MIMLLogisticRegression(**how).fit(data.bags, y)
+    options = {"alpha": 3.0, "n_init": 1, "random_state": 0, "tol": 1e-7}
+    expected = in_memory(MIMLLogisticRegression(**options), data.bags, y, large_from)
+    model = MIMLLogisticRegression(**options).fit(data.bags, y)
     assert model.objective_ == pytest.approx(expected.objective_, rel=1e-9)
 
 
 @pytest.mark.parametrize("l1_ratio", [0.0, 1.0])
 def test_single_precision_gives_the_numbers_of_the_same_instances_in_double(l1_ratio, data, large):
-    how = {"alpha": 5.0, "l1_ratio": l1_ratio, "n_init": 1, "random_state": 0, "tol": 1e-9}
+    options = {"alpha": 5.0, "l1_ratio": l1_ratio, "n_init": 1, "random_state": 0, "tol": 1e-9}
     single = Bags(data.bags.instances.astype(np.float32), data.bags.offsets)
     double = Bags(single.instances.astype(np.float64), data.bags.offsets)
-    one, other = (MILogisticRegression(**how).fit(bags, data.y) for bags in (single, double))
-    np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-7, atol=1e-9)
-    np.testing.assert_allclose(one.predict_proba(single), other.predict_proba(double), rtol=1e-7)
+    in_single, in_double = (MILogisticRegression(**options).fit(bags, data.y) for bags in (single, double))
+    np.testing.assert_allclose(in_single.coef_, in_double.coef_, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(in_single.predict_proba(single), in_double.predict_proba(double), rtol=1e-7)
 
 
 def test_sparse_bags(data, large, large_from):
     X = data.bags.instances * (np.abs(data.bags.instances) > 0.5)
     bags = Bags(sp.csr_array(X), data.bags.offsets)
-    how = {"tol": 1e-9, **RIDGE}
-    expected = in_memory(MILogisticRegression(**how), bags, data.y, large_from)
-    model = MILogisticRegression(**how).fit(bags, data.y)
+    options = {"tol": 1e-9, **RIDGE}
+    expected = in_memory(MILogisticRegression(**options), bags, data.y, large_from)
+    model = MILogisticRegression(**options).fit(bags, data.y)
     np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-6, atol=1e-8)
 
 
@@ -168,16 +168,16 @@ def test_a_sample_stands_for_all_bags():
     weight = rng.uniform(0.5, 2.0, 5000) * (rng.random(5000) < 0.9)
     cuts = [MemoryBlocks(X, offsets, y, weight, most=most) for most in (None, 7, 500)]
     samples = [sample_bags(blocks, 3000, np.random.RandomState(0)) for blocks in cuts]
-    sample, numbers = samples[0]
-    assert (weight[numbers] > 0).all()
+    sample, indices = samples[0]
+    assert (weight[indices] > 0).all()
     assert sample.y.sum() == (weight[y == 1] > 0).sum()  # all bags of the rare class
     assert sample.weight.sum() == pytest.approx(weight.sum(), rel=1e-12)
     for label in (0, 1):
         drawn, all_of = sample.weight[sample.y == label], weight[y == label]
         assert drawn.sum() == pytest.approx(all_of.sum(), rel=0.1)
-    for number, bag in zip(numbers[:20], range(20), strict=True):
+    for index, bag in zip(indices[:20], range(20), strict=True):
         mine = sample.X[sample.offsets[bag] : sample.offsets[bag + 1]]
-        np.testing.assert_array_equal(mine, X[offsets[number] : offsets[number + 1]])
-    for other, its_numbers in samples[1:]:
-        np.testing.assert_array_equal(its_numbers, numbers)
+        np.testing.assert_array_equal(mine, X[offsets[index] : offsets[index + 1]])
+    for other, other_indices in samples[1:]:
+        np.testing.assert_array_equal(other_indices, indices)
         np.testing.assert_array_equal(other.X, sample.X)

@@ -24,11 +24,11 @@ def data():
     return make_noisy_or_bags(700, size=4, n_features=60, n_informative=6, random_state=0, intercept=-1.5)
 
 
-def make_problem(X, offsets, seed=0, tol=1e-6, **how):
+def make_problem(X, offsets, seed=0, tol=1e-6, **scaling):
     rng = np.random.default_rng(seed)
     n_bags = len(offsets) - 1
     y = (rng.random(n_bags) < 0.5).astype(np.int8)
-    bags = InMemoryProblem(Design(X, offsets, **how), y, rng.uniform(0.5, 1.5, n_bags), Or())
+    bags = InMemoryProblem(Design(X, offsets, **scaling), y, rng.uniform(0.5, 1.5, n_bags), Or())
     return LassoProblem(bags, ColumnCopy.of(bags.design), tol=tol)
 
 
@@ -61,7 +61,7 @@ def test_a_point_near_another_is_off_by_about_its_estimated_error(kind, size, fi
     assert (exact.gradient[-1] == 0) == (not fit_intercept) == (end.gradient[-1] == 0)
 
 
-def test_errors_add_up_until_short_steps_need_a_point_computed_anew(data):
+def test_errors_add_up_until_a_short_step_recomputes_the_point(data):
     problem = make_problem(np.array(data.bags.instances), data.bags.offsets, tol=1e-8)
     rng = np.random.default_rng(0)
     point = problem.point(np.zeros(61))
@@ -148,7 +148,7 @@ def test_a_restricted_problem_is_the_problem_where_the_other_coefficients_are_ze
     assert problem.lift(start, start) is problem.enter(start) is start
 
 
-def test_a_lifted_point_with_a_large_error_is_computed_anew(data):
+def test_lifted_point_with_a_large_error_is_recomputed(data):
     problem = make_problem(np.array(data.bags.instances), data.bags.offsets, tol=1e-12)
     part = problem.restrict(np.array([0, 3]))
     start = problem.point(np.zeros(61))
@@ -214,10 +214,10 @@ def test_a_path_is_optimal_even_if_rounding_is_worse_than_estimated(data, l1_rat
     path = milr_path(data.bags, data.y, alphas=6, tol=tol, scale=None, l1_ratio=l1_ratio)
     assert path.kkt.max() <= tol
     problem = _exact_problem(data)
-    for number, alpha in enumerate(path.alphas / problem.total):
+    for i, alpha in enumerate(path.alphas / problem.total):
         penalty = ElasticNet(alpha * l1_ratio, alpha * (1 - l1_ratio))
-        violation = _violation(problem, path.coefs[number], path.intercepts[number], penalty)
-        assert violation == pytest.approx(path.kkt[number], rel=1e-3, abs=1e-14)
+        violation = _violation(problem, path.coefs[i], path.intercepts[i], penalty)
+        assert violation == pytest.approx(path.kkt[i], rel=1e-3, abs=1e-14)
 
 
 @pytest.mark.usefixtures("bad_copies")
@@ -237,8 +237,8 @@ def test_a_fit_is_optimal_even_if_rounding_is_worse_than_estimated(data, warm_st
 def test_several_points_at_once_are_those_computed_one_by_one(n_points, large_from):
     large_from(block_bytes=8 * 5 * 40)  # several blocks
     rng = np.random.default_rng(0)
-    how = {"factor": 2.0, "shift": np.arange(5.0) / 9}
-    problem = make_problem(rng.normal(size=(90, 5)), np.arange(0, 91, 3), **how).bags
+    scaling = {"factor": 2.0, "shift": np.arange(5.0) / 9}
+    problem = make_problem(rng.normal(size=(90, 5)), np.arange(0, 91, 3), **scaling).bags
     problem = InMemoryProblem(problem.design, problem.y, problem.weight, problem.rule, ridge=0.3)
     assert problem.blocks.n_blocks > 1
     xs = list(rng.normal(size=(n_points, 6)))
@@ -267,7 +267,9 @@ def test_curvature_of_other_bags_helps_folds_and_does_not_change_them(data, monk
     helped = MILogisticRegressionCV(**settings).fit(data.bags, data.y)
     n_helped = len(made)
     fit_path = cv.fit_path
-    monkeypatch.setattr(cv, "fit_path", lambda *a, **how: fit_path(*a, **{**how, "warm_models": None}))
+    monkeypatch.setattr(
+        cv, "fit_path", lambda *a, **options: fit_path(*a, **{**options, "warm_models": None})
+    )
     alone = MILogisticRegressionCV(**settings).fit(data.bags, data.y)
     assert n_helped < len(made) - n_helped
     np.testing.assert_allclose(helped.deviances_, alone.deviances_, rtol=1e-6)

@@ -107,7 +107,7 @@ def test_starts_differ_and_the_best_is_kept_where_there_are_local_optima():
     assert model.objective_ == model.objectives_.min()
 
 
-def test_truth_is_recovered_as_bags_grow_in_number():
+def test_parameters_are_recovered_from_many_bags():
     data = make_noisy_or_bags(4000, random_state=0)  # Table I of the paper, with 40 times the bags
     model = tight(alpha=0.0, n_init=1).fit(data.bags, data.y)
     # Four standard errors, which are near 0.06 for 4000 bags.

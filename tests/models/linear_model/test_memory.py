@@ -6,14 +6,14 @@ from tests.studies import always
 
 PROGRAM = """
 kind, n, d = task
-how = {"random_state": 0, "n_init": 2}
+options = {"random_state": 0, "n_init": 2}
 models = {
-    "ridge": MILogisticRegression(l1_ratio=0.0, **how),
-    "lasso": MILogisticRegression(alpha=50.0, **how),
-    "softmax": MILogisticRegression("softmax", l1_ratio=0.0, **how),
-    "soft-or": SoftORLogisticRegression(alpha=1.0, max_iter=20, **how),
+    "ridge": MILogisticRegression(l1_ratio=0.0, **options),
+    "lasso": MILogisticRegression(alpha=50.0, **options),
+    "softmax": MILogisticRegression("softmax", l1_ratio=0.0, **options),
+    "soft-or": SoftORLogisticRegression(alpha=1.0, max_iter=20, **options),
     "cv": MILogisticRegressionCV(alphas=5, random_state=0, n_init=1),
-    "labels": MIMLLogisticRegression(max_iter=20, **how),
+    "labels": MIMLLogisticRegression(max_iter=20, **options),
 }
 
 def draw(n):

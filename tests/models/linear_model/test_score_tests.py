@@ -25,7 +25,7 @@ def test_bags_of_one_instance_have_the_score_tests_of_statsmodels():
     data = make_noisy_or_bags(60, size=1, coef=[1.0, -0.5, 0.0], random_state=0)
     X, y = data.bags.instances, data.y
     weight = np.random.default_rng(0).integers(1, 3, size=60)
-    found = maximum_likelihood().fit(X, y, weight).inference()
+    inference = maximum_likelihood().fit(X, y, weight).inference()
     design = sm.add_constant(X)[np.repeat(np.arange(60), weight)]
     label = np.repeat(y, weight)
     for j in range(4):
@@ -34,14 +34,14 @@ def test_bags_of_one_instance_have_the_score_tests_of_statsmodels():
         statistic, _, _ = without.score_test(params, exog_extra=design[:, [j]])
         statistic = float(np.squeeze(statistic)) * (1 - 4 / weight.sum())
         # The other coefficients are fitted to a hundredth of their standard errors, which is enough.
-        assert found.z[j] ** 2 == pytest.approx(statistic, rel=1e-3, abs=1e-3)
-        assert found.p_value[j] == pytest.approx(stats.chi2.sf(statistic, 1), rel=2e-2)
-        assert np.sign(found.z[j]) == np.sign(found.coef[j])
+        assert inference.z[j] ** 2 == pytest.approx(statistic, rel=1e-3, abs=1e-3)
+        assert inference.p_value[j] == pytest.approx(stats.chi2.sf(statistic, 1), rel=2e-2)
+        assert np.sign(inference.z[j]) == np.sign(inference.coef[j])
     null = sm.GLM(label, design[:, :1], family=sm.families.Binomial())
     statistic, p, _ = null.score_test(null.fit(tol=1e-12).params, exog_extra=design[:, 1:])
-    assert found.score_statistic == pytest.approx(float(np.squeeze(statistic)), rel=1e-6)
-    assert found.score_p_value == pytest.approx(float(np.squeeze(p)), rel=1e-5)
-    assert found.intervals == "score" and "Joint score test" in found.summary()
+    assert inference.score_statistic == pytest.approx(float(np.squeeze(statistic)), rel=1e-6)
+    assert inference.score_p_value == pytest.approx(float(np.squeeze(p)), rel=1e-5)
+    assert inference.intervals == "score" and "Joint score test" in inference.summary()
 
 
 class ByHand:
@@ -78,18 +78,18 @@ def noisy_or(x, X):
     return -s, np.log(-np.expm1(-s))
 
 
-def test_bags_have_the_score_tests_of_their_likelihood_and_intervals_of_what_they_do_not_reject():
+def test_score_tests_and_their_intervals_agree_with_the_likelihood():
     data = make_noisy_or_bags(40, coef=[1.5, -1.0], random_state=1)
-    found = maximum_likelihood().fit(data.bags, data.y).inference()
+    inference = maximum_likelihood().fit(data.bags, data.y).inference()
     by_hand = ByHand(data.bags, data.y, noisy_or)
-    ends = found.confidence_interval(0.9)
+    ends = inference.confidence_interval(0.9)
     for j in range(3):
-        start = np.delete(found.coef, j)
+        start = np.delete(inference.coef, j)
 
         def statistic(value, j=j, start=start):
             return by_hand.statistic(lambda others: np.insert(others, j, value), start, lambda x: x[j])
 
-        assert found.z[j] == pytest.approx(statistic(0.0), rel=1e-3)
+        assert inference.z[j] == pytest.approx(statistic(0.0), rel=1e-3)
         for end, expected in zip(ends[j], stats.norm.ppf([0.95, 0.05]), strict=True):
             assert statistic(end) == pytest.approx(expected, abs=6e-3)
 
@@ -103,15 +103,15 @@ def learned(x, X):
     return np.log1p(-positive), np.log(positive)
 
 
-def test_beside_a_learned_rule_the_score_is_that_of_the_labels_and_the_prior_only_helped_to_find_it():
-    how = {"labeler": lambda n, m: expit(2.0 * n - 3.0), "coef": [2.0, -1.0]}
-    data = make_count_bags(300, size=5, random_state=2, **how)
+def test_score_test_with_a_learned_rule_excludes_the_prior():
+    options = {"labeler": lambda n, m: expit(2.0 * n - 3.0), "coef": [2.0, -1.0]}
+    data = make_count_bags(300, size=5, random_state=2, **options)
     model = SoftORLogisticRegression(CountLogistic(ridge=0.05), alpha=0.0, tol=1e-9, random_state=0)
-    found, rule = model.fit(data.bags, data.y).inference(intervals="score"), model.rule_
+    inference, rule = model.fit(data.bags, data.y).inference(intervals="score"), model.rule_
     by_hand = ByHand(data.bags, data.y, learned, lambda x: 0.025 * (x[-2] ** 2 + np.exp(2 * x[-1])))
-    start = np.concatenate([found.coef, [rule.intercept, np.log(rule.slope)]])
+    start = np.concatenate([inference.coef, [rule.intercept, np.log(rule.slope)]])
     z = by_hand.statistic(lambda v: np.insert(v, 1, 0.0), np.delete(start, 1), lambda x: x[1])
-    assert found.z[1] == pytest.approx(z, rel=1e-2) and abs(z) > 1
+    assert inference.z[1] == pytest.approx(z, rel=1e-2) and abs(z) > 1
     ratio = model.inference(intervals="profile").z[1]
     assert abs(z - ratio) > 0.05
     assert model.inference().intervals == "wald"
@@ -123,11 +123,11 @@ def test_an_interval_holds_zero_exactly_where_the_test_does_not_reject_it(interv
     held = []
     for seed in range(12):
         data = make_noisy_or_bags(60, coef=[0.8, 0.0, 0.0], random_state=seed)
-        found = maximum_likelihood(n_init=1).fit(data.bags, data.y).inference(intervals=intervals)
-        if found.message is None:
-            low, high = found.confidence_interval().T
-            assert (((low <= 0) & (high >= 0)) == (found.p_value >= 0.05)).all()
-            held.append((found.p_value[1:] >= 0.05).mean())
+        inference = maximum_likelihood(n_init=1).fit(data.bags, data.y).inference(intervals=intervals)
+        if inference.message is None:
+            low, high = inference.confidence_interval().T
+            assert (((low <= 0) & (high >= 0)) == (inference.p_value >= 0.05)).all()
+            held.append((inference.p_value[1:] >= 0.05).mean())
     assert len(held) > 8 and 0.2 < np.mean(held) < 0.95
 
 
@@ -136,8 +136,8 @@ def test_sparse_bags_and_many_blocks_have_the_same_tests(large_from):
     instances = np.where(np.abs(data.bags.instances) > 0.3, data.bags.instances, 0.0)
     expected = maximum_likelihood(n_init=1).fit(data.bags.with_instances(instances), data.y)
     sparse = data.bags.with_instances(sp.csr_array(instances))
-    found = maximum_likelihood(n_init=1).fit(sparse, data.y)
-    np.testing.assert_allclose(found.inference().z, expected.inference().z, rtol=1e-4)
+    model = maximum_likelihood(n_init=1).fit(sparse, data.y)
+    np.testing.assert_allclose(model.inference().z, expected.inference().z, rtol=1e-4)
     few = expected.inference()
     large_from(1000, block_bytes=3 * 8 * 300)
     many = expected.inference()
@@ -145,13 +145,13 @@ def test_sparse_bags_and_many_blocks_have_the_same_tests(large_from):
     assert many.score_statistic == pytest.approx(few.score_statistic, rel=1e-6)
 
 
-def test_that_no_effect_is_seen_is_said_of_the_intercept():
+def test_summary_reports_that_no_feature_has_an_effect():
     nothing = make_noisy_or_bags(100, coef=np.zeros(3), random_state=1)
-    found = maximum_likelihood(n_init=1).fit(nothing.bags, nothing.y).inference()
-    assert found.score_p_value > 0.05
-    assert found.summary().startswith("No feature has a significant effect (joint score test: p =")
+    inference = maximum_likelihood(n_init=1).fit(nothing.bags, nothing.y).inference()
+    assert inference.score_p_value > 0.05
+    assert inference.summary().startswith("No feature has a significant effect (joint score test: p =")
     something = make_noisy_or_bags(100, coef=[2.0, -2.0, 0.0], random_state=0)
     assert maximum_likelihood(n_init=1).fit(something.bags, something.y).inference().notes == ()
     # For bags of one instance, the intercept is that of a logistic regression.
-    found = maximum_likelihood().fit(nothing.bags.instances, nothing.instance_y).inference()
-    assert found.score_p_value > 0.05 and found.notes == ()
+    inference = maximum_likelihood().fit(nothing.bags.instances, nothing.instance_y).inference()
+    assert inference.score_p_value > 0.05 and inference.notes == ()

@@ -51,19 +51,19 @@ def test_a_split_selects_on_one_part_and_fits_on_the_other(kind, data):
     model = MILogisticRegression(alpha=6.0, n_init=1, random_state=0)
     if kind == "cv":
         model = MILogisticRegressionCV(criterion="bic", n_init=1, random_state=0)
-    ones = np.ones(200, dtype=bool)
-    first, second = cut_in_two(data.y, 0.5, groups=None, counted=ones, random_state=7)
+    all_bags = np.ones(200, dtype=bool)
+    first, second = cut_in_two(data.y, 0.5, groups=None, counted=all_bags, random_state=7)
     assert len(first) == len(second) == 100 and not set(first) & set(second)
     assert abs(data.y[first].sum() - data.y[second].sum()) <= 1
     if kind == "forward":
-        found = forward_selection(data.bags, data.y, split=0.5, random_state=7)
+        refitted = forward_selection(data.bags, data.y, split=0.5, random_state=7)
         kept = forward_selection(data.bags[first], data.y[first]).selected_features_
     else:
         whole = clone(model).fit(data.bags, data.y)
-        found = refit_selected(whole, data.bags, data.y, split=0.5, random_state=7)
+        refitted = refit_selected(whole, data.bags, data.y, split=0.5, random_state=7)
         kept = clone(model).fit(data.bags[first], data.y[first]).coef_[0] != 0
-    np.testing.assert_array_equal(found.selected_features_, kept)
-    table = found.inference()
+    np.testing.assert_array_equal(refitted.selected_features_, kept)
+    table = refitted.inference()
     assert table.notes == () and table.n_bags == 100 and table.names[0] == "(intercept)"
     columns = data.bags.instances[:, np.flatnonzero(kept)]
     chosen = data.bags.with_instances(columns)[second]
@@ -84,14 +84,14 @@ def test_parts_keep_groups_together_and_leave_out_what_does_not_count(data):
 
 def test_a_split_with_weights_and_groups_is_a_fit_on_its_part(data, lasso):
     groups, weight = np.arange(200) // 2, np.where(np.arange(200) % 5 == 0, 0.0, 2.0)
-    how = {"split": 0.5, "groups": groups, "random_state": 0}
-    found = refit_selected(lasso, data.bags, data.y, weight, **how)
+    options = {"split": 0.5, "groups": groups, "random_state": 0}
+    refitted = refit_selected(lasso, data.bags, data.y, weight, **options)
     first, second = cut_in_two(data.y, 0.5, groups=groups, counted=weight > 0, random_state=0)
-    assert found.inference().n_bags == len(second)
+    assert refitted.inference().n_bags == len(second)
     part = clone(lasso).fit(data.bags[first], data.y[first], weight[first])
-    np.testing.assert_array_equal(found.selected_features_, part.coef_[0] != 0)
+    np.testing.assert_array_equal(refitted.selected_features_, part.coef_[0] != 0)
     direct = refit_selected(part, data.bags[second], data.y[second], weight[second])
-    np.testing.assert_allclose(found.coef_, direct.coef_)
+    np.testing.assert_allclose(refitted.coef_, direct.coef_)
 
 
 def test_what_cannot_be_split_or_selected_is_refused(data, lasso):
@@ -101,8 +101,8 @@ def test_what_cannot_be_split_or_selected_is_refused(data, lasso):
     with pytest.raises(ValueError, match="forward selection selected no feature"):
         forward_selection(data.bags, data.y, level=1e-30, split=0.5, random_state=0)
     for fit in (
-        lambda **how: refit_selected(lasso, data.bags, data.y, **how),
-        lambda **how: forward_selection(data.bags, data.y, **how),
+        lambda **options: refit_selected(lasso, data.bags, data.y, **options),
+        lambda **options: forward_selection(data.bags, data.y, **options),
     ):
         with pytest.raises(ValueError, match="groups can only be used with split"):
             fit(groups=np.arange(200))
@@ -120,30 +120,33 @@ def test_bags_in_files_are_split_refitted_and_tested(data, lasso, tmp_path, larg
     groups = np.arange(200) // 2
     parts = {"split": 0.5, "groups": groups, "random_state": 0}
     whole = refit_selected(lasso, data.bags, data.y)
-    here = [whole.inference(groups=groups), refit_selected(lasso, data.bags, data.y, **parts).inference()]
+    in_memory = [
+        whole.inference(groups=groups),
+        refit_selected(lasso, data.bags, data.y, **parts).inference(),
+    ]
     # Lower the limit for large data, so that the bags are read in blocks.
     large_from(100)
     model = refit_selected(lasso, scan, scan.y)
     assert model._kept.training.bags is not None and not isinstance(model._kept.training.bags, Bags)
-    there = [model.inference(groups=groups), refit_selected(lasso, scan, scan.y, **parts).inference()]
-    for one, other in zip(here, there, strict=True):
-        np.testing.assert_allclose(other.se, one.se, rtol=1e-4)
-        assert other.notes == one.notes and other.n_bags == one.n_bags
+    from_files = [model.inference(groups=groups), refit_selected(lasso, scan, scan.y, **parts).inference()]
+    for expected, other in zip(in_memory, from_files, strict=True):
+        np.testing.assert_allclose(other.se, expected.se, rtol=1e-4)
+        assert other.notes == expected.notes and other.n_bags == expected.n_bags
     np.testing.assert_allclose(model.inference(scan, scan.y).se, whole.inference().se, rtol=1e-4)
 
 
 def test_columns_of_bags_in_files_are_taken_as_they_are_read(data, tmp_path):
     scan = scan_bags(save_parquet(tmp_path / "bags.parquet", data.bags, data.y))
-    some = _with_columns(scan, np.array([4, 1]))
-    np.testing.assert_array_equal(some.load().instances, data.bags.instances[:, [4, 1]])
+    selected = _with_columns(scan, np.array([4, 1]))
+    np.testing.assert_array_equal(selected.load().instances, data.bags.instances[:, [4, 1]])
 
 
 def test_the_naive_selection_takes_instances_as_bags_of_one(data):
-    found = naive_wald_selection(data.bags, data.y, level=0.01)
+    model = naive_wald_selection(data.bags, data.y, level=0.01)
     label = np.repeat(data.y, data.bags.sizes)
     same = forward_selection(data.bags.instances, label, level=0.01)
-    assert found.selection_order_ == same.selection_order_ and 0 in found.selection_order_
-    assert "Every instance was treated as an independent observation" in found.inference().summary()
+    assert model.selection_order_ == same.selection_order_ and 0 in model.selection_order_
+    assert "Every instance was treated as an independent observation" in model.inference().summary()
     rng = np.random.RandomState(0)
     X = rng.normal(size=(400, 6))
     z = (rng.random_sample(400) < expit(2 * X[:, 1] - 2 * X[:, 4])).astype(int)
@@ -153,13 +156,13 @@ def test_the_naive_selection_takes_instances_as_bags_of_one(data):
     label = np.repeat(many.y, many.bags.sizes).astype(float)
     expected = naive_forward(many.bags.instances, label, level=0.2)
     assert expected.any()
-    found = naive_wald_selection(many.bags, many.y, level=0.2).selected_features_
-    np.testing.assert_array_equal(found, expected)
+    selected = naive_wald_selection(many.bags, many.y, level=0.2).selected_features_
+    np.testing.assert_array_equal(selected, expected)
 
 
 def null_p_values(effects, n_sets, n_bags, split):
     """Return the p values of features without any effect that a LASSO has selected."""
-    coef, found = np.append(effects, np.zeros(20 - len(effects))), []
+    coef, p_values = np.append(effects, np.zeros(20 - len(effects))), []
     for seed in range(n_sets):
         data = make_noisy_or_bags(n_bags, coef=coef, random_state=seed)
         model = MILogisticRegressionCV(criterion="aic", n_init=1, random_state=0)
@@ -172,8 +175,8 @@ def null_p_values(effects, n_sets, n_bags, split):
             continue
         table = refitted.inference()
         if table.p_value is not None:
-            found += table.p_value[1:][coef[refitted.selected_features_] == 0].tolist()
-    return np.array(found)
+            p_values += table.p_value[1:][coef[refitted.selected_features_] == 0].tolist()
+    return np.array(p_values)
 
 
 @pytest.mark.slow

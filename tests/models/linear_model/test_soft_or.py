@@ -78,9 +78,9 @@ def test_a_generic_solver_finds_nothing_better(data):
         [model.coef_[0], model.intercept_, [model.rule_.intercept, np.log(model.rule_.slope)]]
     )
     np.testing.assert_allclose(objective(ours), model.objective_, rtol=1e-9)
-    found = minimize(objective, ours + 0.05, method="BFGS", options={"maxiter": 60})
-    assert found.fun >= model.objective_ - 1e-6
-    np.testing.assert_allclose(found.x[:4], ours[:4], atol=0.02)
+    solution = minimize(objective, ours + 0.05, method="BFGS", options={"maxiter": 60})
+    assert solution.fun >= model.objective_ - 1e-6
+    np.testing.assert_allclose(solution.x[:4], ours[:4], atol=0.02)
 
 
 @pytest.mark.parametrize("rule", ["count_logistic", "count_table", CountTable(monotone=True)], ids=str)
@@ -170,15 +170,15 @@ def test_parameters_round_trip_and_their_gradient_is_the_slope(rule):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("k, intercept", [(1, -8.5), (2, -6.5), (3, -5.2), (5, -3.5)])
-def test_thresholds_are_found(k, intercept):
-    found = []
+def test_true_threshold_is_selected(k, intercept):
+    thresholds = []
     for seed in range(20):
         data = make_count_bags(
             400, size=20, labeler=k, coef=[4.0, -4.0], intercept=intercept, random_state=seed
         )
         model = SoftORLogisticRegression("threshold", alpha=0.1, n_init=1, tol=1e-4, random_state=seed)
-        found.append(model.fit(data.bags, data.y).rule_.k)
-    assert sum(other == k for other in found) >= 19
+        thresholds.append(model.fit(data.bags, data.y).rule_.k)
+    assert sum(other == k for other in thresholds) >= 19
 
 
 @pytest.mark.slow
@@ -228,8 +228,8 @@ def test_standard_errors_are_those_of_the_whole_information():
 
 def test_bands_hold_what_a_likelihood_ratio_test_does_not_reject():
     """Compare the profile of one value with fits by another solver in which this value is fixed."""
-    how = {"labeler": lambda n, m: expit(2.0 * n - 3.0), "coef": [2.0, -1.0]}
-    data = make_count_bags(150, size=5, random_state=2, **how)
+    options = {"labeler": lambda n, m: expit(2.0 * n - 3.0), "coef": [2.0, -1.0]}
+    data = make_count_bags(150, size=5, random_state=2, **options)
     bags, y = data.bags, data.y
     model = SoftORLogisticRegression(tol=1e-9, scale=None, random_state=0).fit(bags, y)
 
@@ -264,7 +264,7 @@ def test_a_penalty_that_moves_the_labeler_leaves_a_sentence_instead_of_a_band():
     y = (rng.random_sample(400) < expit(n - 3.0)).astype(int)
     strong = SoftORLogisticRegression(alpha=3.0, n_init=1, random_state=0).fit(X, y).labeler_
     assert strong.std_err is None and "the penalty on the coefficients has moved the values" in strong.message
-    with pytest.raises(ValueError, match="lower alpha"):
+    with pytest.raises(ValueError, match="decrease alpha"):
         strong.band()
     weak = SoftORLogisticRegression(n_init=1, random_state=0).fit(X, y).labeler_
     assert weak.message is None and (weak.std_err > 0).all()

@@ -19,7 +19,7 @@ from bagwise._core.types import ClassWeight, Folds, Scale, Seed
 from bagwise.data.blocks import Block, Blocks, ReweightedBlocks, run_together
 from bagwise.models.base import BagsLike, Training, validated_fit
 from bagwise.models.base.folds import Split, bag_folds
-from bagwise.models.linear_model.engine.large_fit import Sample, draw_sample
+from bagwise.models.linear_model.engine.large_fit import BagSample, draw_sample
 from bagwise.models.linear_model.logistic import LinearBagClassifier, MILogisticRegression
 from bagwise.models.linear_model.path import MILRPath, fit_path
 from bagwise.persist.checkpoints import (
@@ -207,8 +207,8 @@ class MILogisticRegressionCV(LinearBagClassifier):
         self
         """
         training = self._read_training(X, y, sample_weight)
-        with opened(checkpoint, lambda: identity_of(self, groups=groups)) as place:
-            self._fit(training, sample_weight, groups, place)
+        with opened(checkpoint, lambda: identity_of(self, groups=groups)) as location:
+            self._fit(training, sample_weight, groups, location)
         return self
 
     def _fit(
@@ -216,9 +216,9 @@ class MILogisticRegressionCV(LinearBagClassifier):
         training: Training,
         sample_weight: ArrayLike | None,
         groups: ArrayLike | None,
-        place: CheckpointLocation,
+        location: CheckpointLocation,
     ) -> None:
-        rng = check_random_state(place.seed(self.random_state))
+        rng = check_random_state(location.seed(self.random_state))
         folds_seed, search_seed = rng.randint(np.iinfo(np.int32).max, size=2)
         blocks = training.bags.blocks(training.y, training.weight)
         reporter = Reporter(type(self).__name__, self.verbose)
@@ -228,7 +228,7 @@ class MILogisticRegressionCV(LinearBagClassifier):
         # The folds need the curvature along the path, which is not stored for small data: a resumed fit
         # computes the path again.
         is_stored = blocks.are_large or self.criterion != "deviance"
-        checkpoint = place.within("path of all bags") if is_stored else NO_CHECKPOINT
+        checkpoint = location.within("path of all bags") if is_stored else NO_CHECKPOINT
         self.path_, warm_models = fit_path(
             self, blocks, alphas=self.alphas, eps=self.eps, sample=sample, checkpoint=checkpoint
         )
@@ -245,8 +245,10 @@ class MILogisticRegressionCV(LinearBagClassifier):
                 groups=groups,
             )
             reporter.doing(f"paths of {len(splits)} folds")
-            place.agree_on_folds(splits)
-            self.deviances_ = self._held_out_deviances(training, blocks, splits, warm_models, sample, place)
+            location.agree_on_folds(splits)
+            self.deviances_ = self._held_out_deviances(
+                training, blocks, splits, warm_models, sample, location
+            )
             self.criterion_path_ = self.deviances_.mean(axis=1)
             self.base_deviance_ = float(base_rate_deviances(training, splits).mean())
         else:
@@ -261,7 +263,7 @@ class MILogisticRegressionCV(LinearBagClassifier):
         start = self.path_.coefs[at], self.path_.intercepts[at]
         reporter.doing("fit with the selected alpha")
         problem, results = self._minimise(
-            training, self.alpha_, int(search_seed), also_from=start, checkpoint=place
+            training, self.alpha_, int(search_seed), also_from=start, checkpoint=location
         )
         self._keep(problem, record_result(self, results))
         self.n_passes_ += blocks.n_passes
@@ -297,13 +299,13 @@ class MILogisticRegressionCV(LinearBagClassifier):
                 f"{_NAMES[self.criterion] + ':':<22}{self.criterion_path_[at]:.4f} (no held-out bags)"
             )
             return "\n".join(lines)
-        here, base = self.criterion_path_[at], self.base_deviance_
+        deviance, base = self.criterion_path_[at], self.base_deviance_
         lines += [
-            f"{'Held-out log loss:':<22}{here / 2:.4f} per bag (base rate: {base / 2:.4f})",
+            f"{'Held-out log loss:':<22}{deviance / 2:.4f} per bag (base rate: {base / 2:.4f})",
             f"{'Held-out curve:':<22}from fold paths that start at the model without features; the final fit "
             "uses more starts and may reach another optimum if the penalty is weak",
         ]
-        if kept and here > base * (1 + _ABOVE):
+        if kept and deviance > base * (1 + _ABOVE):
             lines.append(
                 "The model is overconfident: its log loss on held-out bags is larger than that of the base "
                 "rate, which uses no features. Do not trust its probabilities. Use stronger penalties or "
@@ -325,19 +327,19 @@ class MILogisticRegressionCV(LinearBagClassifier):
         blocks: Blocks,
         splits: list[Split],
         warm_models: dict[Any, Any],
-        sample: Sample | None,
-        place: CheckpointLocation,
+        sample: BagSample | None,
+        location: CheckpointLocation,
     ) -> np.ndarray:
         """Deviance per held-out bag: shape (n_alphas, n_folds)."""
         if sample is not None:
-            return self._folds_together(blocks, splits, warm_models, sample, place)
+            return self._folds_together(blocks, splits, warm_models, sample, location)
         # Concurrent folds share the cores, so that the matrix products of a fold use a single thread.
         n_jobs = self.n_jobs if blocks.n_values >= _WORTH_THREADS else None
         with blas_threads_for(blocks.n_values if n_jobs in (None, 1) else 0):
-            where = {"require": "sharedmem"} if place.is_stored else {"prefer": "threads"}
+            where = {"require": "sharedmem"} if location.is_stored else {"prefer": "threads"}
             columns = Parallel(n_jobs=n_jobs, **where)(
-                delayed(place.cell)(f"fold {number + 1}", self._fold, training, *split, warm_models)
-                for number, split in enumerate(splits)
+                delayed(location.cell)(f"fold {index + 1}", self._fold, training, *split, warm_models)
+                for index, split in enumerate(splits)
             )
         return np.column_stack(columns)
 
@@ -353,7 +355,7 @@ class MILogisticRegressionCV(LinearBagClassifier):
         self,
         blocks: Blocks,
         warm_models: dict[Any, Any],
-        sample: Sample | None = None,
+        sample: BagSample | None = None,
         checkpoint: CheckpointLocation = NO_CHECKPOINT,
     ) -> MILRPath:
         """Compute the path of one fold.
@@ -379,8 +381,8 @@ class MILogisticRegressionCV(LinearBagClassifier):
         blocks: Blocks,
         splits: list[Split],
         warm_models: dict[Any, Any],
-        sample: Sample,
-        place: CheckpointLocation,
+        sample: BagSample,
+        location: CheckpointLocation,
     ) -> np.ndarray:
         """Compute all folds with shared passes over all bags; held-out bags have weight 0 in their fold."""
 
@@ -390,19 +392,19 @@ class MILogisticRegressionCV(LinearBagClassifier):
             np.add.at(weight, bags, blocks.weight[bags])
             return weight
 
-        def job(number: int, train: np.ndarray, test: np.ndarray) -> Callable[[Blocks], np.ndarray]:
-            name = f"fold {number + 1}"
+        def job(index: int, train: np.ndarray, test: np.ndarray) -> Callable[[Blocks], np.ndarray]:
+            name = f"fold {index + 1}"
 
             def run(shared: Blocks) -> np.ndarray:
                 fold = ReweightedBlocks(shared, only(train))
-                path = self._fold_path(fold, warm_models, sample, place.within(name))
+                path = self._fold_path(fold, warm_models, sample, location.within(name))
                 held = ReweightedBlocks(shared, only(test))
                 return -2.0 * held.total(_log_likelihoods, path) / held.weight.sum()
 
-            return lambda shared: place.cell(name, run, shared)
+            return lambda shared: location.cell(name, run, shared)
 
         return np.column_stack(
-            run_together(blocks, [job(number, *split) for number, split in enumerate(splits)])
+            run_together(blocks, [job(index, *split) for index, split in enumerate(splits)])
         )
 
 
@@ -420,10 +422,10 @@ def _log_likelihoods(block: Block, path: MILRPath) -> np.ndarray:
 def base_rate_deviances(training: Training, splits: list[Split]) -> np.ndarray:
     """Return the deviance per held-out bag of the training folds' share of positive bags, for every fold."""
     _, y, weight = training
-    found = []
+    deviances = []
     for train, test in splits:
         # Taking logarithms before the ratio keeps the share of a class with a tiny weight.
         log_weights = np.log(np.bincount(y[train], weights=weight[train], minlength=2))
         log_p = (log_weights - np.logaddexp(*log_weights))[y[test]]
-        found.append(-2.0 * float(weight[test] @ log_p) / float(weight[test].sum()))
-    return np.array(found)
+        deviances.append(-2.0 * float(weight[test] @ log_p) / float(weight[test].sum()))
+    return np.array(deviances)

@@ -87,10 +87,10 @@ class RuleDiagnosis:
         text = f"The data {firmly} support the rule {self.best!r}: {_SENTENCES[self.best].format(**facts)}"
         text += f" (BIC is {lead:.1f} lower than for {second!r}"
         if self.held_out is not None and self.held_out_error is not None:
-            place = int(np.argmax(self.held_out))
-            gap = self.held_out[place] - self.held_out[self.names.index(self.best)]
+            index = int(np.argmax(self.held_out))
+            gap = self.held_out[index] - self.held_out[self.names.index(self.best)]
             agrees = gap <= 2 * self.held_out_error[self.names.index(self.best)]
-            text += "; held-out bags agree" if agrees else f", but held-out bags favour {self.names[place]!r}"
+            text += "; held-out bags agree" if agrees else f", but held-out bags favour {self.names[index]!r}"
         return text + ")."
 
     def summary(self) -> str:

@@ -112,15 +112,15 @@ class Labeler:
             raise ValueError(f'intervals must be "profile" or "wald"; got {intervals!r}.')
         if self.std_err is None:
             raise ValueError(f"there are no standard errors: {self.message}")
-        some = self.counts if counts is None else np.asarray(counts)
+        selected = self.counts if counts is None else np.asarray(counts)
         both, quantile = np.array([-1.0, 1.0]), ndtri(0.5 + level / 2)
         if self.log_odds_std_err is None:
-            half = quantile * self.std_err[some]
-            return np.clip(self.values[some, None] + half[:, None] * both, 0.0, 1.0)
+            half = quantile * self.std_err[selected]
+            return np.clip(self.values[selected, None] + half[:, None] * both, 0.0, 1.0)
         if intervals == "wald":
-            half = quantile * self.log_odds_std_err[some]
-            return expit(log_odds_of_counts(self.rule, some)[:, None] + half[:, None] * both)
-        return self._profile_band(level, some)
+            half = quantile * self.log_odds_std_err[selected]
+            return expit(log_odds_of_counts(self.rule, selected)[:, None] + half[:, None] * both)
+        return self._profile_band(level, selected)
 
     def _profile_band(self, level: float, counts: np.ndarray) -> np.ndarray:
         new = np.array([n for n in counts if (level, int(n)) not in self._bands], dtype=np.int64)
@@ -130,8 +130,8 @@ class Labeler:
                     "this labeler no longer has the training bags, because pickles and copies do not contain "
                     'them; use band(intervals="wald"), or fit again.'
                 )
-            found = profile_band(self._likelihood, new, level)
-            self._bands.update({(level, int(n)): row for n, row in zip(new, found, strict=True)})
+            bounds = profile_band(self._likelihood, new, level)
+            self._bands.update({(level, int(n)): row for n, row in zip(new, bounds, strict=True)})
         return np.array([self._bands[level, int(n)] for n in counts])
 
     def __getstate__(self) -> dict[str, Any]:
@@ -210,8 +210,8 @@ def describe_labeler(problem: LinearBagProblem, best: Any) -> Labeler | None:
 
 def _why_moved(moved: np.ndarray, std_err: np.ndarray) -> str | None:
     """Return a message if the penalty has moved the log-odds of the values too far, else None."""
-    some = std_err > 0
-    farthest = float((moved[some] / std_err[some]).max(initial=0.0))
+    is_estimated = std_err > 0
+    farthest = float((moved[is_estimated] / std_err[is_estimated]).max(initial=0.0))
     if farthest <= _LARGEST_MOVE:
         return None
     return (

@@ -96,7 +96,7 @@ class LinearBagClassifier(Recorded, WaistClassifier):
             control = Control(
                 self.tol,
                 self.max_iter,
-                lambda number, value: reporter.iteration(number, value * total),
+                lambda iteration, value: reporter.iteration(iteration, value * total),
                 checkpoint=checkpoint,
             )
             fit: Fit | LargeFit
@@ -333,13 +333,13 @@ class MILogisticRegression(LinearBagClassifier):
         start = None
         if self.warm_start and getattr(self, "coef_", np.empty((1, 0))).shape[1] == n_features:
             start = self.coef_[0], self.intercept_[0]
-        with opened(checkpoint, lambda: identity_of(self, start=start)) as place:
+        with opened(checkpoint, lambda: identity_of(self, start=start)) as location:
             problem, results = self._minimise(
                 training,
                 self.alpha,
-                place.seed(self.random_state),
+                location.seed(self.random_state),
                 only_from=start,
-                checkpoint=place,
+                checkpoint=location,
             )
             best = record_result(self, results)
             self._keep(problem, best)

@@ -18,7 +18,7 @@ from bagwise.data.blocks import Blocks
 from bagwise.models.base import BagsLike, affine_map, fit_scaler
 from bagwise.models.linear_model.engine.design import log_odds_of
 from bagwise.models.linear_model.engine.fit import fit_null
-from bagwise.models.linear_model.engine.large_fit import Sample
+from bagwise.models.linear_model.engine.large_fit import BagSample
 from bagwise.models.linear_model.engine.lasso import ColumnCopy, LassoProblem
 from bagwise.models.linear_model.engine.path import LargePath, PathSolver, both_ways_on
 from bagwise.models.linear_model.engine.problem import InMemoryProblem, make_problem
@@ -168,10 +168,10 @@ def milr_path(
     )
     check_parameters(model)
     training = model._read_training(X, y, sample_weight)
-    how: dict[str, Any] = {"alphas": alphas, "eps": eps, "both_ways": both_ways}
-    with opened(checkpoint, lambda: {**identity_of(model, **how), "model": "milr_path"}) as place:
+    options: dict[str, Any] = {"alphas": alphas, "eps": eps, "both_ways": both_ways}
+    with opened(checkpoint, lambda: {**identity_of(model, **options), "model": "milr_path"}) as location:
         blocks = training.bags.blocks(training.y, training.weight)
-        path, _ = fit_path(model, blocks, **how, checkpoint=place)
+        path, _ = fit_path(model, blocks, **options, checkpoint=location)
     return path
 
 
@@ -185,7 +185,7 @@ def fit_path(
     tol: float | None = None,
     warm_models: dict[float, WarmModel] | None = None,
     exactly: bool = True,
-    sample: Sample | None = None,
+    sample: BagSample | None = None,
     checkpoint: CheckpointLocation = NO_CHECKPOINT,
 ) -> tuple[MILRPath, dict[float, WarmModel]]:
     """Compute the path with a model's parameters (and another `tol`, if passed) for validated data.
@@ -210,26 +210,26 @@ def fit_path(
             lasso = LassoProblem(problem, ColumnCopy.of(problem.design), tol=control.tol)
             solver = PathSolver(lasso, null, model.l1_ratio, control)
             alpha_max, learned = solver.alpha_max, solver.warm_models
-            grid, is_own = _make_grid(alphas, eps, alpha_max)
-            found = both_ways_on(solver, grid, warm_models or {}, both_ways=both_ways, beyond=is_own)
+            grid, is_automatic = _make_grid(alphas, eps, alpha_max)
+            result = both_ways_on(solver, grid, warm_models or {}, both_ways=both_ways, beyond=is_automatic)
             if exactly:
-                found = found._replace(solutions=finish(lasso, found.solutions, control))
+                result = result._replace(solutions=finish(lasso, result.solutions, control))
         else:
             alpha_max = problem.point(null).largest_slope * problem.total / model.l1_ratio
-            grid, is_own = _make_grid(alphas, eps, alpha_max)
+            grid, is_automatic = _make_grid(alphas, eps, alpha_max)
             large = LargePath(problem, null, model.l1_ratio, control, alpha_max)
-            how = {"both_ways": both_ways, "beyond": is_own}
-            found, learned = large.solve(sample, grid, warm_models or {}, **how)
-    originals = [problem.scaling.to_original(solution.x) for solution in found.solutions]
+            options = {"both_ways": both_ways, "beyond": is_automatic}
+            result, learned = large.solve(sample, grid, warm_models or {}, **options)
+    originals = [problem.scaling.to_original(solution.x) for solution in result.solutions]
     path = MILRPath(
-        alphas=found.alphas,
+        alphas=result.alphas,
         coefs=np.array([coef for coef, _ in originals]),
         intercepts=np.array([intercept for _, intercept in originals]),
-        objectives=problem.total * np.array([solution.value for solution in found.solutions]),
-        log_likelihoods=np.array([solution.point.log_likelihood for solution in found.solutions]),
-        kkt=np.array([solution.kkt for solution in found.solutions]),
-        n_iter=np.array([solution.n_iter for solution in found.solutions]),
-        from_below=np.array(found.from_below),
+        objectives=problem.total * np.array([solution.value for solution in result.solutions]),
+        log_likelihoods=np.array([solution.point.log_likelihood for solution in result.solutions]),
+        kkt=np.array([solution.kkt for solution in result.solutions]),
+        n_iter=np.array([solution.n_iter for solution in result.solutions]),
+        from_below=np.array(result.from_below),
         alpha_max=alpha_max,
         rule=rule,
         scaler=scaler,

@@ -100,9 +100,9 @@ def _looks(
         return [strong if highlight[k] else plain for k in range(n_features)]
     looks = [dict(plain) for _ in range(n_features)]
     colors = _cycle(ax)
-    for place, k in enumerate(named):
-        style = STYLES[place // len(colors) % len(STYLES)]
-        looks[k] = {"color": colors[place % len(colors)], "linewidth": 1.6, "linestyle": style}
+    for i, k in enumerate(named):
+        style = STYLES[i // len(colors) % len(STYLES)]
+        looks[k] = {"color": colors[i % len(colors)], "linewidth": 1.6, "linestyle": style}
     return looks
 
 
@@ -129,10 +129,10 @@ def _name_ends(
     # a monotonicity constraint.
     line = min(0.19 / max(height, 0.5), 1.0 / len(chosen))
     steps = line * (high - low) * np.arange(len(chosen))
-    places = isotonic_regression(ends[chosen] - steps) + steps
-    for k, place in zip(chosen, places, strict=True):
+    positions = isotonic_regression(ends[chosen] - steps) + steps
+    for k, position in zip(chosen, positions, strict=True):
         ax.annotate(
-            names[k], (path.alphas[-1], ends[k]), xytext=(1.03, place),
+            names[k], (path.alphas[-1], ends[k]), xytext=(1.03, position),
             textcoords=("axes fraction", "data"), va="center", fontsize="small", annotation_clip=False,
             color=looks[k]["color"] if "linestyle" in looks[k] else None, parse_math=False,
             arrowprops={"arrowstyle": "-", "color": palette.faint, "linewidth": 0.6},
@@ -224,19 +224,19 @@ def plot_odds_ratios(inference: Inference, *, level: float = 0.95, ax: Axes | No
     first = max(-_FURTHEST, estimate.min(initial=0.0) - _BEYOND)
     last = min(_FURTHEST, estimate.max(initial=0.0) + _BEYOND)
     names = [inference.names[i] for i in shown]
-    place = np.arange(len(names))[::-1]
+    positions = np.arange(len(names))[::-1]
     colors = np.where((low > 0) | (high < 0), palette.accent, palette.quiet)
     ends = np.clip(low, first, last), np.clip(high, first, last)
-    ax.hlines(place, *ends, color=colors, linewidth=2.0)
+    ax.hlines(positions, *ends, color=colors, linewidth=2.0)
     inside = (estimate >= first) & (estimate <= last)
-    ax.scatter(estimate[inside], place[inside], color=colors[inside], s=36, zorder=3)
+    ax.scatter(estimate[inside], positions[inside], color=colors[inside], s=36, zorder=3)
     for is_cut, at, marker in ((low < first, first, "<"), (high > last, last, ">")):
-        ax.scatter(np.full(is_cut.sum(), at), place[is_cut], color=colors[is_cut], marker=marker, s=36)
+        ax.scatter(np.full(is_cut.sum(), at), positions[is_cut], color=colors[is_cut], marker=marker, s=36)
     ax.axvline(0.0, color=palette.ink, linewidth=0.8)
     low_end, high_end = float(ends[0].min(initial=0.0)), float(ends[1].max(initial=0.0))
     ticks, texts = _ratio_ticks(low_end, high_end, int(np.clip(2 * width_of(ax), 3, 8)))
     ax.set_xticks(ticks, texts)
-    ax.set_yticks(place, names)
+    ax.set_yticks(positions, names)
     ax.set_ylim(-0.7, len(names) - 0.3)
     ax.set_xlabel(f"odds ratio, {100 * level:g} % interval")
     return Display(ax.figure, ax)
@@ -255,8 +255,8 @@ def _ratio_ticks(low: float, high: float, most: int) -> tuple[np.ndarray, list[s
         if len(inside) >= 3:
             break
     # Thin out the ticks, but keep the ratio 1.
-    one = int(np.argmin(np.abs(np.log10(inside))))
-    inside = inside[one % -(-len(inside) // most) :: -(-len(inside) // most)]
+    unit_index = int(np.argmin(np.abs(np.log10(inside))))
+    inside = inside[unit_index % -(-len(inside) // most) :: -(-len(inside) // most)]
     return np.log10(inside), [f"{ratio:g}" for ratio in inside]
 
 
@@ -328,8 +328,8 @@ def _draw_labeler(
     ax.plot(counts, counts >= 1, "_", color=palette.quiet, markersize=9, markeredgewidth=1.6, label="or-rule")
     ax.plot(counts, labeler.values[:last], "o", color=palette.chosen, label="learned P(+ | n)")
     if labeler.std_err is not None:
-        how: Literal["profile", "wald"] = intervals or ("profile" if labeler.can_profile else "wald")
-        low, high = labeler.band(level, intervals=how, counts=counts).T
+        kind: Literal["profile", "wald"] = intervals or ("profile" if labeler.can_profile else "wald")
+        low, high = labeler.band(level, intervals=kind, counts=counts).T
         ax.vlines(counts, low, high, color=palette.chosen, linewidth=1.6, label=f"{level:.0%} interval")
     ax.set_xlabel("positive instances in the bag, n")
     ax.set_ylabel("P(bag is positive | n)")
@@ -359,20 +359,20 @@ def plot_diagnosis(diagnosis: RuleDiagnosis, *, ax: Axes | None = None) -> Displ
     # The fits disagree about which instances are positive, so their counts are not exactly comparable.
     marks = {"or": "1", "threshold": "^", "logistic": "s", "table": "D"}
     others = [name for name in diagnosis.names if name not in (diagnosis.best, "or")]
-    aside = np.linspace(0.14, 0.3, len(others))
+    offsets = np.linspace(0.14, 0.3, len(others))
     for name, bic in zip(diagnosis.names, diagnosis.bic, strict=True):
         if name in others:
             labeler = diagnosis.models[name].labeler_
             ax.plot(
-                labeler.counts[:last] + aside[others.index(name)], labeler.values[:last], marks[name],
+                labeler.counts[:last] + offsets[others.index(name)], labeler.values[:last], marks[name],
                 color=palette.accent, markersize=4, markerfacecolor="none", label=f"{name}, BIC {bic:.0f}",
             )  # fmt: skip
-    own = diagnosis.bic[diagnosis.names.index(diagnosis.best)]
-    _write_legend(ax, bars, title=f"best: {diagnosis.best}, BIC {own:.0f}")
+    best_bic = diagnosis.bic[diagnosis.names.index(diagnosis.best)]
+    _write_legend(ax, bars, title=f"best: {diagnosis.best}, BIC {best_bic:.0f}")
     return Display(ax.figure, ax)
 
 
-def _write_legend(ax: Any, bars: Any, **how: Any) -> None:
+def _write_legend(ax: Any, bars: Any, **options: Any) -> None:
     """Draw one legend for the elements of both axes."""
     both = zip(ax.get_legend_handles_labels(), bars.get_legend_handles_labels(), strict=True)
-    legend_above(ax, *(a + b for a, b in both), **how)
+    legend_above(ax, *(a + b for a, b in both), **options)

@@ -19,7 +19,7 @@ from bagwise.exceptions import ConvergenceWarning
 from bagwise.models.base import BagsLike, Training, bag_weights
 from bagwise.models.base.folds import cut_in_two
 from bagwise.models.linear_model.inference.kept import Kept
-from bagwise.models.linear_model.inference.likelihood import Columns, likelihood_of
+from bagwise.models.linear_model.inference.likelihood import SelectColumns, likelihood_of
 from bagwise.models.linear_model.inference.trust import why_no_errors
 from bagwise.models.linear_model.logistic import MILogisticRegression
 from bagwise.rules import Rule
@@ -113,8 +113,8 @@ def refit_selected(
         return _fit_on(fresh, selected, *second)
     selected = model.coef_[0] != 0
     training = _training_of(model, clone(fresh)._read(X, reset=True), y, sample_weight)
-    here = likelihood_of(model, training, selected).log_likelihood()
-    is_same = abs(here - model.log_likelihood_) <= _SAME * max(1.0, abs(model.log_likelihood_))
+    log_likelihood = likelihood_of(model, training, selected).log_likelihood()
+    is_same = abs(log_likelihood - model.log_likelihood_) <= _SAME * max(1.0, abs(model.log_likelihood_))
     return _fit_on(fresh, selected, X, y, sample_weight, notes=(_SAME_BAGS,) if is_same else ())
 
 
@@ -137,11 +137,11 @@ def _refuse_groups_alone(split: float | None, groups: ArrayLike | None) -> None:
         )
 
 
-def _refuse_none(selected: np.ndarray, who: str) -> None:
+def _refuse_none(selected: np.ndarray, selector: str) -> None:
     if not selected.any():
         raise ValueError(
-            f"{who} selected no feature on its part of the bags, so there is nothing to test on the other "
-            "part; use more bags or a larger split."
+            f"{selector} selected no feature on its part of the bags, so there is nothing to test on the "
+            "other part; use more bags or a larger split."
         )
 
 
@@ -180,7 +180,7 @@ def _training_of(model: Any, bags: Any, y: ArrayLike, sample_weight: Any) -> Tra
 def _with_columns(bags: Any, columns: np.ndarray) -> Any:
     """Return the same bags with only these features, for bags in memory or in files."""
     names = None if bags.feature_names is None else bags.feature_names[columns]
-    take = Columns(columns)
+    take = SelectColumns(columns)
     if is_scan(bags):
         return bags.transformed(take, names)
     return bags.with_instances(take(bags.instances), feature_names=names)

@@ -113,8 +113,8 @@ class Design(Scaling):
 
     is_sparse: Any
 
-    def __init__(self, X: Any, offsets: np.ndarray, **how: Any):
-        super().__init__(X.shape[1], **how)
+    def __init__(self, X: Any, offsets: np.ndarray, **scaling: Any):
+        super().__init__(X.shape[1], **scaling)
         self.X = X
         self.offsets = offsets
         self.is_sparse = sp.issparse(X)
@@ -138,18 +138,18 @@ class Design(Scaling):
 
 def make_design(X: Any, offsets: np.ndarray, scaler: Any, *, fit_intercept: bool = True) -> Design:
     """Prepare instances in memory for a linear model, in double precision."""
-    transform, how = _ways_to_scale(scaler, fit_intercept=fit_intercept)
+    transform, scaling = _ways_to_scale(scaler, fit_intercept=fit_intercept)
     X = (X if transform is None else transform(X)).astype(np.float64, copy=False)
-    return Design(X if sp.issparse(X) else np.ascontiguousarray(X), offsets, **how)
+    return Design(X if sp.issparse(X) else np.ascontiguousarray(X), offsets, **scaling)
 
 
 def scaled_blocks(blocks: Blocks, scaler: Any, *, fit_intercept: bool = True) -> tuple[Blocks, Scaling]:
     """Prepare blocks for a linear model, without changing their precision."""
-    transform, how = _ways_to_scale(scaler, fit_intercept=fit_intercept)
+    transform, scaling = _ways_to_scale(scaler, fit_intercept=fit_intercept)
     if transform is not None:
         n_features = transform(np.zeros((1, blocks.n_features))).shape[1]
         blocks = TransformedBlocks(blocks, transform, n_features)
-    return blocks, Scaling(blocks.n_features, **how)
+    return blocks, Scaling(blocks.n_features, **scaling)
 
 
 def _ways_to_scale(scaler: Any, *, fit_intercept: bool) -> tuple[Callable[[Any], Any] | None, dict[str, Any]]:
@@ -160,8 +160,8 @@ def _ways_to_scale(scaler: Any, *, fit_intercept: bool) -> tuple[Callable[[Any],
     # If the mean is much larger than the spread, x * factor + shift loses digits by cancellation.
     is_scaled = affine is None or np.abs(affine[1]).max(initial=0.0) > _LARGEST_SHIFT
     factor, shift = affine or (1.0, 0.0)
-    how = {"factor": factor, "shift": shift, "is_scaled": is_scaled, "fit_intercept": fit_intercept}
-    return scaler.transform if is_scaled else None, how
+    scaling = {"factor": factor, "shift": shift, "is_scaled": is_scaled, "fit_intercept": fit_intercept}
+    return scaler.transform if is_scaled else None, scaling
 
 
 # ---------------------------------------------------------------------- products with instances
@@ -180,11 +180,11 @@ def log_odds_of(X: Any, coef: np.ndarray, constant: np.ndarray) -> np.ndarray:
     from bagwise._core.compiled.rows import row_products
 
     (X,) = readonly(X)
-    found = np.empty((*coef.shape[:-1], X.shape[0]))
+    log_odds = np.empty((*coef.shape[:-1], X.shape[0]))
     for at in np.ndindex(coef.shape[:-1]):
         refuse_other_widths(X, coef[at])
-        row_products(X, *readonly(coef[at]), float(constant[at]), found[at])
-    return found
+        row_products(X, *readonly(coef[at]), float(constant[at]), log_odds[at])
+    return log_odds
 
 
 def sums_over_instances(by_instance: np.ndarray, X: Any) -> np.ndarray:

@@ -62,9 +62,9 @@ def minimize_by_em(
     checkpoint = control.checkpoint.next_run(start, tuple(penalty), control.tol, control.max_iter)
     if checkpoint.has_ended:
         return result_of(checkpoint.end())
-    known = checkpoint.state()
-    point = problem.point(start if known is None else known["x"])
-    history = [penalty.objective(point)] if known is None else known["history"]
+    state = checkpoint.state()
+    point = problem.point(start if state is None else state["x"])
+    history = [penalty.objective(point)] if state is None else state["history"]
     value = history[-1]
     status = Status.MAX_ITER if np.isfinite(value) else Status.NOT_FINITE
     while status is Status.MAX_ITER:

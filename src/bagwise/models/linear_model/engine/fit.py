@@ -145,9 +145,11 @@ class Fit:
                 break
         return results
 
-    def learn_rule(self, rules: Sequence[Rule], given: Sequence[np.ndarray] = ()) -> list[LearnedResult]:
-        """Minimise over coefficients and rule from all starts, or from the starts in `given`."""
-        return learn_rule(self, rules, given)
+    def learn_rule(
+        self, rules: Sequence[Rule], warm_starts: Sequence[np.ndarray] = ()
+    ) -> list[LearnedResult]:
+        """Minimise over coefficients and rule from all starts, or from `warm_starts`."""
+        return learn_rule(self, rules, warm_starts)
 
     def starts(self) -> list[np.ndarray]:
         """Return the starts without an L1 norm: the model without features, then random ones around it."""
@@ -196,8 +198,8 @@ def search_l1(
         results = _step(problem, candidates, randoms, penalty._replace(l1=float(l1)), control)
         if control.is_stopped:
             # Evaluate the current solution with the final penalty.
-            here = minimize_l1(problem, results[0], penalty, replace(control, max_iter=0))
-            return finish(problem, [replace(here, status=Status.INTERRUPTED)], control)
+            current = minimize_l1(problem, results[0], penalty, replace(control, max_iter=0))
+            return finish(problem, [replace(current, status=Status.INTERRUPTED)], control)
         candidates = results[:_CARRIED]
     return finish(problem, results, control)
 

@@ -28,47 +28,47 @@ from bagwise.solvers.working_set import ElasticNet, with_likely
 
 # Sample size: 2**21 values, at most 1/24 of the data; with many features, at least 50 instances for each
 # feature, but at most 2**23 values.
-_NUMBERS, _SHARE, _PER_FEATURE, _MOST_NUMBERS = 2**21, 24, 50, 2**23
+_SAMPLE_VALUES, _SHARE, _PER_FEATURE, _MOST_VALUES = 2**21, 24, 50, 2**23
 # Up to this number of features, the curvature of the sample is computed for all features.
 _ALL_COLUMNS = 256
 # Solutions on the sample with smaller relative differences of values and parameters are the same optimum.
-_SAME_VALUE, _SAME_PLACE = 1e-5, 1e-2
+_SAME_VALUE, _SAME_PARAMETERS = 1e-5, 1e-2
 # Rules are compared on all bags if their log-likelihood on the sample is within this distance of the best.
 _CLOSE = 10.0
 
 Result = TypeVar("Result", bound=SolverResult)
 
 
-class Sample(NamedTuple):
+class BagSample(NamedTuple):
     """A sample of bags in memory, without transformations.
 
-    `numbers` are the indices of the sampled bags. `weight` contains the weights of all bags when the sample
+    `indices` are the indices of the sampled bags. `weight` contains the weights of all bags when the sample
     was drawn.
     """
 
     blocks: MemoryBlocks
-    numbers: np.ndarray
+    indices: np.ndarray
     weight: np.ndarray
 
 
-def draw_sample(blocks: Blocks, rng: np.random.RandomState) -> Sample:
+def draw_sample(blocks: Blocks, rng: np.random.RandomState) -> BagSample:
     """Draw a sample that is large enough for a search, in one pass."""
-    enough = min(_NUMBERS, blocks.n_values // _SHARE)
-    values = min(_MOST_NUMBERS, max(enough, _PER_FEATURE * blocks.n_features**2))
+    enough = min(_SAMPLE_VALUES, blocks.n_values // _SHARE)
+    values = min(_MOST_VALUES, max(enough, _PER_FEATURE * blocks.n_features**2))
     n_instances = int(np.ceil(values * blocks.n_instances / max(1, blocks.n_values)))
-    return Sample(*sample_bags(blocks, n_instances, rng), blocks.weight)
+    return BagSample(*sample_bags(blocks, n_instances, rng), blocks.weight)
 
 
-def on_sample(problem: LinearBagProblem, sample: Sample) -> InMemoryProblem:
+def on_sample(problem: LinearBagProblem, sample: BagSample) -> InMemoryProblem:
     """Return the same problem on a sample of the bags, without copying instances.
 
     The weights of the problem may differ from those with which the sample was drawn, because all folds share
     one sample.
     """
     scaling, drawn = problem.scaling, sample.blocks
-    how = {"factor": scaling.factor, "shift": scaling.shift, "fit_intercept": scaling.fit_intercept}
-    design = Design(problem.blocks.as_seen(drawn.X), drawn.offsets, **how)
-    share = problem.blocks.weight[sample.numbers] / sample.weight[sample.numbers]
+    options = {"factor": scaling.factor, "shift": scaling.shift, "fit_intercept": scaling.fit_intercept}
+    design = Design(problem.blocks.as_seen(drawn.X), drawn.offsets, **options)
+    share = problem.blocks.weight[sample.indices] / sample.weight[sample.indices]
     weight = drawn.weight * share
     weight *= problem.total / weight.sum()
     return InMemoryProblem(design, drawn.y, weight, problem.rule, ridge=problem.ridge)
@@ -90,7 +90,7 @@ def warm_model(sample: LinearBagProblem, x: np.ndarray, l1: float) -> WarmModel:
 
 def finish_on_all(
     problem: LinearBagProblem,
-    found: Sequence[Result],
+    results: Sequence[Result],
     job: Callable[[Result, int], Callable[[Blocks], Result]],
 ) -> list[Result]:
     """Continue from solutions on a sample with runs on all bags that share passes.
@@ -100,22 +100,22 @@ def finish_on_all(
     """
     kinds: list[Result] = []
     kind_of = []
-    for result in found:
+    for result in results:
         same = [k for k, other in enumerate(kinds) if _is_same(result, other)]
         kind_of.append(same[0] if same else len(kinds))
         if not same:
             kinds.append(result)
-    ends = run_together(problem.blocks, [job(result, number) for number, result in enumerate(kinds)])
+    ends = run_together(problem.blocks, [job(result, index) for index, result in enumerate(kinds)])
     return [ends[kind] for kind in kind_of]
 
 
-def _is_same(one: SolverResult, other: SolverResult) -> bool:
-    if abs(one.value - other.value) > _SAME_VALUE * abs(other.value):
+def _is_same(result: SolverResult, other: SolverResult) -> bool:
+    if abs(result.value - other.value) > _SAME_VALUE * abs(other.value):
         return False
-    if isinstance(one, LearnedResult) and isinstance(other, LearnedResult):
+    if isinstance(result, LearnedResult) and isinstance(other, LearnedResult):
         # A steeper rule with smaller coefficients can be nearly the same model.
-        return type(one.rule) is type(other.rule)
-    return bool(np.abs(one.x - other.x).max() <= _SAME_PLACE * np.abs(other.x).max())
+        return type(result.rule) is type(other.rule)
+    return bool(np.abs(result.x - other.x).max() <= _SAME_PARAMETERS * np.abs(other.x).max())
 
 
 @dataclass(frozen=True)
@@ -152,9 +152,9 @@ class LargeFit:
 
     def search(self, around: np.ndarray | None = None) -> list[SolverResult]:
         """Minimise from all starts."""
-        found = self._search_on_sample(around)
+        results = self._search_on_sample(around)
         return finish_on_all(
-            self.problem, found, lambda end, number: self._run(end.x, self.problem.rule, number)
+            self.problem, results, lambda end, index: self._run(end.x, self.problem.rule, index)
         )
 
     def _search_on_sample(self, around: np.ndarray | None) -> Sequence[SolverResult]:
@@ -166,34 +166,36 @@ class LargeFit:
 
         return [result_of(end) for end in control.checkpoint.cell(name, search)]
 
-    def learn_rule(self, rules: Sequence[Rule], given: Sequence[np.ndarray] = ()) -> list[LearnedResult]:
+    def learn_rule(
+        self, rules: Sequence[Rule], warm_starts: Sequence[np.ndarray] = ()
+    ) -> list[LearnedResult]:
         """Minimise over coefficients and rule."""
-        found = self.sample_fit.learn_rule(rules, given)
+        results = self.sample_fit.learn_rule(rules, warm_starts)
         if len(rules) == 1:
-            return finish_on_all(self.problem, found, self._run_jointly)
-        best = min(result.value for result in found)
+            return finish_on_all(self.problem, results, self._run_jointly)
+        best = min(result.value for result in results)
         close = _CLOSE / self.sample_fit.problem.blocks.n_bags
-        rivals = [result for result in found if result.value - best < close]
+        rivals = [result for result in results if result.value - best < close]
         ends = finish_on_all(self.problem, rivals, self._run_with_its_rule)
         tried = tuple((end.rule, end.value) for end in ends)
         return [replace(end, tried=tried) for end in ends]
 
-    def _on_all(self, blocks: Blocks, number: int) -> Fit:
+    def _on_all(self, blocks: Blocks, index: int) -> Fit:
         """Return fits on all bags, from one start and without a copy, for the run with this index."""
-        control = self.sample_fit.control.within(f"run {number + 1} on all bags")
+        control = self.sample_fit.control.within(f"run {index + 1} on all bags")
         return replace(self.sample_fit, problem=self.problem.over(blocks), control=control, copy=None)
 
-    def _run(self, start: np.ndarray, rule: Rule, number: int) -> Callable[[Blocks], SolverResult]:
+    def _run(self, start: np.ndarray, rule: Rule, index: int) -> Callable[[Blocks], SolverResult]:
         """Return a run over all bags from one start with a rule and with the curvature of the sample."""
         sample = self.sample_fit.under(rule).problem.without_ridge()
         warm = [warm_model(sample, start, self.sample_fit.penalty.l1)]
-        return lambda blocks: self._on_all(blocks, number).under(rule).solve(start, warm)
+        return lambda blocks: self._on_all(blocks, index).under(rule).solve(start, warm)
 
-    def _run_jointly(self, end: LearnedResult, number: int) -> Callable[[Blocks], LearnedResult]:
+    def _run_jointly(self, end: LearnedResult, index: int) -> Callable[[Blocks], LearnedResult]:
         """Return a run over all bags that continues coefficients and rule from a solution on the sample."""
-        return lambda blocks: go_on(self._on_all(blocks, number), end, self.sample_fit.problem)
+        return lambda blocks: go_on(self._on_all(blocks, index), end, self.sample_fit.problem)
 
-    def _run_with_its_rule(self, end: LearnedResult, number: int) -> Callable[[Blocks], LearnedResult]:
+    def _run_with_its_rule(self, end: LearnedResult, index: int) -> Callable[[Blocks], LearnedResult]:
         """Return a run over all bags that starts at a solution on the sample and keeps its rule."""
-        run = self._run(end.x, end.rule, number)
+        run = self._run(end.x, end.rule, index)
         return lambda blocks: learned_result(run(blocks), end.rule)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.linalg import norm
 
 from bagwise.models.linear_model.engine.design import COPY_BYTES, Design
-from bagwise.models.linear_model.engine.moments import Moments, are_moderate
+from bagwise.models.linear_model.engine.moments import CurvatureMoments, are_moderate
 from bagwise.models.linear_model.engine.problem import BagPoint, LinearBagProblem
 
 # Above this size, products dominate the cost of a step, and the copy saves most of it. Smaller matrices stay
@@ -78,12 +78,12 @@ class LassoProblem:
         """Compute value and gradient; with a copy, from those at the point `base`."""
         copy = self._copy
         if base is None or copy is None:
-            return self._anew(x)
+            return self._compute_exactly(x)
         step = x - base.x
         # Effect of rounding errors in the log-odds. The curvature of a log-likelihood is at most about 1/4.
         error = copy.rounding(0.25 * copy.rms * self.bags.weight_norm * float(norm(step)))
         if base.gradient_error > _LARGEST_ERROR * self._tol and error <= _SHORT * _LARGEST_ERROR * self._tol:
-            return self._anew(x)
+            return self._compute_exactly(x)
         log_odds = copy.moved(base.log_odds, step)
         by_bag, by_instance = self.bags.rule.gradient(log_odds, self.bags.offsets, self.bags.y)
         gradient, more = self._gradient_from(base, by_instance)
@@ -96,11 +96,11 @@ class LassoProblem:
             return list(points)
         inexact = [point for point in points if point.gradient_error]
         if len(inexact) < 2 or self._whole is not None:
-            return [self._anew(point.x) if point.gradient_error else point for point in points]
-        anew = iter(self.bags.points([point.x for point in inexact]))
-        return [next(anew) if point.gradient_error else point for point in points]
+            return [self._compute_exactly(point.x) if point.gradient_error else point for point in points]
+        exact_points = iter(self.bags.points([point.x for point in inexact]))
+        return [next(exact_points) if point.gradient_error else point for point in points]
 
-    def _anew(self, x: np.ndarray) -> BagPoint:
+    def _compute_exactly(self, x: np.ndarray) -> BagPoint:
         if self._whole is None or self._copy is None:
             return self.bags.point(x)
         # With a `ColumnCopy`, a copy of fewer columns in double precision does not exist.
@@ -180,7 +180,7 @@ class ColumnCopy:
     matrix: np.ndarray
     columns: np.ndarray
     rms: float
-    moments: Moments = field(default_factory=Moments)
+    moments: CurvatureMoments = field(default_factory=CurvatureMoments)
 
     @classmethod
     def of(cls, design: Design) -> ColumnCopy | None:
@@ -213,8 +213,8 @@ class ColumnCopy:
         """Return the log-odds after a step of the parameters; only the changed features are read."""
         from bagwise._core.compiled.single import add_products
 
-        moved, which = log_odds + step[-1], np.flatnonzero(step[:-1])
-        add_products(self.matrix, self.columns[which], step[which].astype(np.float32), moved)
+        moved, indices = log_odds + step[-1], np.flatnonzero(step[:-1])
+        add_products(self.matrix, self.columns[indices], step[indices].astype(np.float32), moved)
         return moved
 
     def pull_back(self, weight: np.ndarray, now: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, float]:

@@ -43,8 +43,10 @@ class LearnedResult(SolverResult):
     tried: tuple[tuple[Rule, float], ...] = ()
 
 
-def learn_rule(fit: Fit, rules: Sequence[Rule], given: Sequence[np.ndarray] = ()) -> list[LearnedResult]:
-    """Minimise over coefficients and rule from the starts of the fit, or from the starts `given`.
+def learn_rule(
+    fit: Fit, rules: Sequence[Rule], warm_starts: Sequence[np.ndarray] = ()
+) -> list[LearnedResult]:
+    """Minimise over coefficients and rule from the starts of the fit, or from `warm_starts`.
 
     The objective per unit of bag weight is that of `LinearBagProblem` plus an L1 norm minus the log prior of
     the rule's parameters. Without L1 norm, unconstrained parameters of the rule and coefficients are fitted
@@ -58,7 +60,7 @@ def learn_rule(fit: Fit, rules: Sequence[Rule], given: Sequence[np.ndarray] = ()
         The fit, which minimises over the coefficients alone.
     rules : sequence of Rule
         The rule to learn, or one rule for each value of a discrete parameter.
-    given : sequence of arrays
+    warm_starts : sequence of arrays
         Starts that replace those of the fit.
 
     Returns
@@ -67,22 +69,22 @@ def learn_rule(fit: Fit, rules: Sequence[Rule], given: Sequence[np.ndarray] = ()
         One result per start, or per compared rule.
     """
     if len(rules) > 1:
-        return _best_rule(fit, rules, given)
+        return _best_rule(fit, rules, warm_starts)
     (rule,) = rules
     if not isinstance(rule, LearnedRule):
         raise TypeError(f"rule={rule!r} has learns=True, so it must be a LearnedRule.")
-    return [oriented(result, fit.problem) for result in _one_rule(fit, rule, given)]
+    return [oriented(result, fit.problem) for result in _one_rule(fit, rule, warm_starts)]
 
 
 # ---------------------------------------------------------------------- one rule
 
 
-def _one_rule(fit: Fit, rule: LearnedRule, given: Sequence[np.ndarray]) -> list[LearnedResult]:
-    if given or not fit.penalty.l1:
-        starts = given or fit.under(rule).starts()
+def _one_rule(fit: Fit, rule: LearnedRule, warm_starts: Sequence[np.ndarray]) -> list[LearnedResult]:
+    if warm_starts or not fit.penalty.l1:
+        starts = warm_starts or fit.under(rule).starts()
     else:
         starts = [result.x for result in fit.under(rule).search()[:3]]
-    pairs = [(rule, start) for start in starts] + ([] if given else _soft_thresholds(fit, rule))
+    pairs = [(rule, start) for start in starts] + ([] if warm_starts else _soft_thresholds(fit, rule))
     run = _jointly if len(rule.parameters()) and not fit.penalty.l1 else _in_turns
     results: list[LearnedResult] = []
     for pair in pairs:
@@ -122,12 +124,12 @@ def _jointly(fit: Fit, rule: LearnedRule, start: np.ndarray) -> LearnedResult:
     return _or_in_turns(fit, joint, result)
 
 
-def _or_in_turns(fit: Fit, joint: JointProblem, result: SolverResult, **how: int) -> LearnedResult:
+def _or_in_turns(fit: Fit, joint: JointProblem, result: SolverResult, **options: int) -> LearnedResult:
     """Return the result of a joint run, or continue it by alternating fits if EM still improves it."""
     theta, vector = joint.split(result.x)
     rule = joint.rule.with_parameters(vector)
     checkpoint = fit.control.checkpoint.next_run(result.x)
-    gain = checkpoint.cell("gain", lambda: update_rule(fit.problem, rule, theta, **how)[1])
+    gain = checkpoint.cell("gain", lambda: update_rule(fit.problem, rule, theta, **options)[1])
     is_small = gain <= _small(fit, result.value)
     if result.status is Status.INTERRUPTED or (result.converged and is_small):
         return learned_result(result, rule, theta)
@@ -147,9 +149,9 @@ def _in_turns(fit: Fit, rule: Rule, start: np.ndarray) -> LearnedResult:
     first = 0
     control = fit.control
     checkpoint = control.checkpoint.next_run(start, control.tol, control.max_iter)
-    known = checkpoint.state({"rule": rule, "x": None, "history": None, "turn": None})
-    if known is not None:
-        rule, theta, history, first = (known[name] for name in ("rule", "x", "history", "turn"))
+    state = checkpoint.state({"rule": rule, "x": None, "history": None, "turn": None})
+    if state is not None:
+        rule, theta, history, first = (state[name] for name in ("rule", "x", "history", "turn"))
     for turn in range(first, control.max_iter):
         checkpoint.keep({"rule": rule, "x": theta, "history": history, "turn": turn})
         of_turn = replace(control, checkpoint=checkpoint.within(f"turn {turn}"))
@@ -183,27 +185,27 @@ def go_on(fit: Fit, end: LearnedResult, sample: LinearBagProblem) -> LearnedResu
 # ---------------------------------------------------------------------- one of several rules
 
 
-def _best_rule(fit: Fit, rules: Sequence[Rule], given: Sequence[np.ndarray]) -> list[LearnedResult]:
+def _best_rule(fit: Fit, rules: Sequence[Rule], warm_starts: Sequence[np.ndarray]) -> list[LearnedResult]:
     """Fit rules 1, 2, 4, 8, ..., then the neighbours of the best rule, and close rules from all starts."""
     best: dict[int, LearnedResult] = {}
     control = fit.control
 
-    def look(number: int, results: Sequence[SolverResult]) -> None:
-        known = [best[number]] if number in best else []
-        best[number] = best_of([*known, *(learned_result(r, rules[number]) for r in results)])
+    def look(index: int, results: Sequence[SolverResult]) -> None:
+        previous = [best[index]] if index in best else []
+        best[index] = best_of([*previous, *(learned_result(r, rules[index]) for r in results)])
 
-    def solve(number: int, start: np.ndarray) -> None:
-        look(number, [fit.under(rules[number]).solve(start)])
+    def solve(index: int, start: np.ndarray) -> None:
+        look(index, [fit.under(rules[index]).solve(start)])
 
     def leader() -> int:
         return min(best, key=lambda n: (best[n].value, n))
 
     first = fit.under(rules[0])
-    look(0, [first.solve(start) for start in given or first.starts()[:1]])
-    number = 0
-    while number < len(rules) - 1 and number <= 4 * leader() + 3 and not control.is_stopped:
-        last, number = number, min(2 * number + 1, len(rules) - 1)
-        solve(number, best[last].x)
+    look(0, [first.solve(start) for start in warm_starts or first.starts()[:1]])
+    index = 0
+    while index < len(rules) - 1 and index <= 4 * leader() + 3 and not control.is_stopped:
+        last, index = index, min(2 * index + 1, len(rules) - 1)
+        solve(index, best[last].x)
     searched: set[int] = set()
     while True:
         centre = leader()
@@ -212,11 +214,11 @@ def _best_rule(fit: Fit, rules: Sequence[Rule], given: Sequence[np.ndarray]) -> 
         close = _CLOSE / fit.problem.total
         rivals = [n for n in around if best.get(n, best[centre]).value - best[centre].value < close]
         if unseen and not control.is_stopped:
-            for number in unseen:
-                solve(number, best[centre].x)
-        elif not given and not searched.issuperset(rivals) and not control.is_stopped:
-            for number in set(rivals) - searched:
-                look(number, fit.under(rules[number]).search())
+            for index in unseen:
+                solve(index, best[centre].x)
+        elif not warm_starts and not searched.issuperset(rivals) and not control.is_stopped:
+            for index in set(rivals) - searched:
+                look(index, fit.under(rules[index]).search())
             searched.update(rivals)
         else:
             tried = tuple((best[n].rule, best[n].value) for n in sorted(best))

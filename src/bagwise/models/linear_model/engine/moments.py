@@ -60,7 +60,7 @@ def moments_of(
         largest = np.maximum(X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0))
         is_single = bool(are_moderate(largest).all())
     if not hasattr(_of_this_thread, "moments"):
-        _of_this_thread.moments = Moments()
+        _of_this_thread.moments = CurvatureMoments()
     return _of_this_thread.moments.sum(
         X,
         columns,
@@ -90,7 +90,7 @@ def _sparse_moments(
     return moments + (sums.T @ sums).toarray()
 
 
-class Moments:
+class CurvatureMoments:
     """Sums of ``x_j x_j'`` over instances j with curvature weights, where x are selected columns and a 1.
 
     The curvature in the log-odds of a bag is ``diag(diagonal) + factor factor'`` (`Rule.curvature`). The

@@ -15,7 +15,7 @@ import numpy as np
 
 from bagwise._core.interrupt import raise_if_stopped
 from bagwise.data.blocks import Blocks, run_together
-from bagwise.models.linear_model.engine.large_fit import Sample, draw_sample, on_sample, warm_model
+from bagwise.models.linear_model.engine.large_fit import BagSample, draw_sample, on_sample, warm_model
 from bagwise.models.linear_model.engine.lasso import ColumnCopy, LassoProblem
 from bagwise.models.linear_model.engine.problem import LinearBagProblem
 from bagwise.solvers.control import Control
@@ -71,9 +71,9 @@ class PathSolver:
         Return all solutions without data-sized arrays, and the last solution complete.
         """
         solutions, last = [], None
-        for number, alpha in enumerate(alphas):
+        for i, alpha in enumerate(alphas):
             # The warm model of a smaller alpha contains more columns.
-            following = alphas[number : number + _WARM_MODELS]
+            following = alphas[i : i + _WARM_MODELS]
             warm = [warm_models[other] for other in following if other in warm_models]
             last = self._solve(alpha, last, warm_models=warm)
             solutions.append(_essence(last))
@@ -83,20 +83,20 @@ class PathSolver:
         return solutions, last
 
     def ascend(
-        self, alphas: np.ndarray, known: list[L1Result], last: L1Result
+        self, alphas: np.ndarray, downward: list[L1Result], last: L1Result
     ) -> tuple[list[L1Result], L1Result]:
         """Solve for increasing alphas; return the better solution for every alpha, and the last solution.
 
-        A solution that is close to the one in `known`, or has a larger objective, is not computed to full
+        A solution that is close to the one in `downward`, or has a larger objective, is not computed to full
         precision.
         """
         kept = []
-        for alpha, there in zip(alphas[::-1], known[::-1], strict=True):
+        for alpha, other in zip(alphas[::-1], downward[::-1], strict=True):
             last = self._solve(alpha, last, roughly=True)
-            if not _is_close(last, there) and last.value < there.value * (1 + _ROUGHLY):
+            if not _is_close(last, other) and last.value < other.value * (1 + _ROUGHLY):
                 last = self._solve(alpha, last)
-            is_better = last.kkt <= self.control.tol and last.value < there.value
-            kept.append(_essence(last) if is_better else there)
+            is_better = last.kkt <= self.control.tol and last.value < other.value
+            kept.append(_essence(last) if is_better else other)
         return kept[::-1], last
 
     def extend(self, alphas: np.ndarray, last: L1Result) -> tuple[list[float], list[L1Result]]:
@@ -140,9 +140,9 @@ def _essence(result: L1Result) -> L1Result:
     return replace(result, point=result.point.without_instances(), restriction=None, model=None)
 
 
-def _is_close(result: L1Result, known: L1Result) -> bool:
-    """Return whether a rough solution is converging to a known solution."""
-    return bool(np.abs(result.x - known.x).max() <= _CLOSE * np.abs(known.x).max())
+def _is_close(result: L1Result, other: L1Result) -> bool:
+    """Return whether a rough solution is converging to another solution."""
+    return bool(np.abs(result.x - other.x).max() <= _CLOSE * np.abs(other.x).max())
 
 
 class Grid(NamedTuple):
@@ -161,7 +161,7 @@ def both_ways_on(
     if not both_ways or solver.problem.bags.is_convex:
         return Grid(grid, down, [False] * len(grid))
     solutions, last = solver.ascend(grid, down, last)
-    from_below = [up is not there for up, there in zip(solutions, down, strict=True)]
+    from_below = [up is not other for up, other in zip(solutions, down, strict=True)]
     if not beyond:
         return Grid(grid, solutions, from_below)
     stronger, better = solver.extend(grid, last)
@@ -194,7 +194,7 @@ class LargePath:
     alpha_max: float
 
     def solve(
-        self, sample: Sample | None, grid: np.ndarray, warm_models: dict[Any, Any], **how: bool
+        self, sample: BagSample | None, grid: np.ndarray, warm_models: dict[Any, Any], **options: bool
     ) -> tuple[Grid, dict[float, WarmModel]]:
         """Solve for all alphas, after a path on a sample of the bags.
 
@@ -204,33 +204,33 @@ class LargePath:
         if sample is None:
             sample = draw_sample(self.problem.blocks.untransformed, np.random.RandomState(0))
         # Folds that share passes take turns here, because each temporarily copies the sample.
-        search = partial(self._on_sample, sample, grid, warm_models, **how)
-        found, runs, learned = self.problem.blocks.exclusive(search)
+        search = partial(self._on_sample, sample, grid, warm_models, **options)
+        result, runs, learned = self.problem.blocks.exclusive(search)
         # Free the sample before the passes, if it was drawn here.
         del sample, search
         ends = run_together(self.problem.blocks, runs)
         raise_if_stopped()
-        return self._better_than_null(found, ends), learned
+        return self._better_than_null(result, ends), learned
 
     def _on_sample(
-        self, sample: Sample, grid: np.ndarray, warm_models: dict[Any, Any], **how: bool
+        self, sample: BagSample, grid: np.ndarray, warm_models: dict[Any, Any], **options: bool
     ) -> tuple[Grid, list[Run], dict[float, WarmModel]]:
         """Solve on the sample and set up runs over all bags from there; the last run starts at `null`."""
         problem = on_sample(self.problem, sample)
         lasso = LassoProblem(problem, ColumnCopy.of(problem.design), tol=self.control.tol)
         solver = PathSolver(lasso, self.null, self.l1_ratio, self.control.without_checkpoint())
-        found = both_ways_on(solver, grid, warm_models, **how)
+        result = both_ways_on(solver, grid, warm_models, **options)
 
-        def run_from(number: int, alpha: float, start: np.ndarray) -> Run:
+        def run_from(index: int, alpha: float, start: np.ndarray) -> Run:
             penalty = solver.penalty(alpha)
             warm = warm_model(problem, start, penalty.l1)
-            control = self.control.within(f"run {number + 1} on all bags")
+            control = self.control.within(f"run {index + 1} on all bags")
             return lambda blocks: self._run(blocks, start, penalty, warm, control)
 
-        alphas = [*found.alphas, self.alpha_max * (1 + 1e-9)]
-        starts = [*(solution.x for solution in found.solutions), self.null]
-        runs = [run_from(number, *run) for number, run in enumerate(zip(alphas, starts, strict=True))]
-        return found, runs, solver.warm_models
+        alphas = [*result.alphas, self.alpha_max * (1 + 1e-9)]
+        starts = [*(solution.x for solution in result.solutions), self.null]
+        runs = [run_from(index, *run) for index, run in enumerate(zip(alphas, starts, strict=True))]
+        return result, runs, solver.warm_models
 
     def _run(
         self, blocks: Blocks, start: np.ndarray, penalty: ElasticNet, warm: WarmModel, control: Control
@@ -238,11 +238,11 @@ class LargePath:
         lasso = LassoProblem(self.problem.over(blocks), None, tol=control.tol)
         return minimize_l1(lasso, start, penalty, control, warm_models=[warm])
 
-    def _better_than_null(self, found: Grid, ends: list[L1Result]) -> Grid:
+    def _better_than_null(self, result: Grid, ends: list[L1Result]) -> Grid:
         """Use the model without features where it is stationary and not worse."""
         *ends, without = ends
         kept = []
-        for alpha, end, is_new in zip(found.alphas, ends, found.from_below, strict=True):
+        for alpha, end, is_new in zip(result.alphas, ends, result.from_below, strict=True):
             is_worse = alpha >= self.alpha_max and end.value >= without.value
             if not (is_worse and is_new and alpha > self.alpha_max * (1 + 1e-8)):
                 per_weight = alpha / self.problem.total

@@ -189,11 +189,11 @@ class LinearBagProblem:
         return self.make_point(x, *self.blocks.total(evaluate, x, self.scaling, self.rule))
 
     def make_point(
-        self, x: np.ndarray, log_likelihood: float, gradient: np.ndarray, **known: Any
+        self, x: np.ndarray, log_likelihood: float, gradient: np.ndarray, **fields: Any
     ) -> BagPoint:
         """Return a point from the weighted log-likelihood of all bags and its gradient."""
         value = float(0.5 * self.ridge * (x[:-1] @ x[:-1]) - log_likelihood / self.total)
-        return BagPoint(x, value, self.ridge_gradient(x) - gradient / self.total, log_likelihood, **known)
+        return BagPoint(x, value, self.ridge_gradient(x) - gradient / self.total, log_likelihood, **fields)
 
     def ridge_gradient(self, x: np.ndarray) -> np.ndarray:
         """Return the gradient of the ridge penalty."""
@@ -293,13 +293,13 @@ class InMemoryProblem(LinearBagProblem):
         points: list[BagPoint] = []
         most = max(1, self.n_features)
         for begin in range(0, len(xs), most):
-            some = np.array(xs[begin : begin + most])
-            log_odds = self.design.dot(some, self.design.X)
-            found = [self.rule.gradient(row, self.offsets, self.y) for row in log_odds]
+            batch = np.array(xs[begin : begin + most])
+            log_odds = self.design.dot(batch, self.design.X)
+            gradients = [self.rule.gradient(row, self.offsets, self.y) for row in log_odds]
             slopes = self.design.pull_back(
-                np.array([self.instance_weight * by_instance for _, by_instance in found]), self.design.X
+                np.array([self.instance_weight * by_instance for _, by_instance in gradients]), self.design.X
             )
-            for x, row, (by_bag, by_instance), slope in zip(some, log_odds, found, slopes, strict=True):
+            for x, row, (by_bag, by_instance), slope in zip(batch, log_odds, gradients, slopes, strict=True):
                 points.append(self.near_point(x, row, by_bag, by_instance, self.ridge_gradient(x) - slope))
         return points
 

@@ -113,15 +113,16 @@ def _bags_of(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Training, 
 
 def _compare_with_fit(model: Any, likelihood: FittedLikelihood) -> None:
     """Raise an error if the passed bags are not those of the fit."""
-    what = [("log-likelihood", likelihood.log_likelihood(), model.log_likelihood_)]
+    comparisons = [("log-likelihood", likelihood.log_likelihood(), model.log_likelihood_)]
     kept = getattr(model, "_kept", None)
     if kept is not None:
-        what.insert(0, ("total weight", likelihood.problem.total, kept.total))
-    for name, here, there in what:
-        if not abs(here - there) <= _SAME * max(1.0, abs(there)):
+        comparisons.insert(0, ("total weight", likelihood.problem.total, kept.total))
+    for name, value, value_in_fit in comparisons:
+        if not abs(value - value_in_fit) <= _SAME * max(1.0, abs(value_in_fit)):
             raise ValueError(
-                f"X, y and sample_weight are not the data of the fit: their {name} is {here:.6g}, but it was "
-                f"{there:.6g} in the fit; call inference() without them, or fit the model to these bags."
+                f"X, y and sample_weight are not the data of the fit: their {name} is {value:.6g}, but it "
+                f"was {value_in_fit:.6g} in the fit; call inference() without them, or fit the model to "
+                "these bags."
             )
 
 
@@ -227,18 +228,18 @@ def _by_refits(
             f"The fit is not the best optimum: a log-likelihood higher by {profile.gained:.3g} exists, and "
             "the following results are too optimistic. Fit with more starts (n_init).",
         )
-    known: dict[float, np.ndarray] = {}
+    limits: dict[float, np.ndarray] = {}
 
     def ends(level: float) -> np.ndarray:
-        if level not in known:
-            known[level] = np.array([profile.interval(q, level, tested=0.0) for q in quantities])
-        return known[level].copy()
+        if level not in limits:
+            limits[level] = np.array([profile.interval(q, level, tested=0.0) for q in quantities])
+        return limits[level].copy()
 
     return {"z": z, "p_value": 2 * ndtr(-np.abs(z)), "notes": notes, "_ends": ends}
 
 
 def _names(model: Any, selected: np.ndarray) -> list[str]:
-    given = getattr(model, "feature_names_in_", None)
-    if given is None or len(given) != len(selected):
-        given = [f"x{i}" for i in range(len(selected))]
-    return ["(intercept)", *(str(name) for name, take in zip(given, selected, strict=True) if take)]
+    names = getattr(model, "feature_names_in_", None)
+    if names is None or len(names) != len(selected):
+        names = [f"x{i}" for i in range(len(selected))]
+    return ["(intercept)", *(str(name) for name, take in zip(names, selected, strict=True) if take)]

@@ -253,8 +253,8 @@ def _scores(
     sizes, weight = np.diff(block.offsets), np.broadcast_to(weight, block.n_bags)
     by_instance = np.repeat(weight, sizes) * rule.gradient(log_odds, block.offsets, block.y)[1]
     of_instance = np.repeat(group, sizes)
-    place = (of_instance, np.arange(len(by_instance)))
-    sums = sp.csr_array((by_instance, place), shape=(n_groups, len(by_instance)))
+    indices = (of_instance, np.arange(len(by_instance)))
+    sums = sp.csr_array((by_instance, indices), shape=(n_groups, len(by_instance)))
     total = np.bincount(of_instance, by_instance, n_groups)[:, None]
     raw = sums @ block.X
     by_coef = scaling.factor * (raw.toarray() if sp.issparse(raw) else raw) + scaling.shift * total
@@ -274,14 +274,14 @@ def likelihood_of(model: Any, training: Training, selected: np.ndarray) -> Fitte
     if getattr(model, "scaler_", None) is not None and not model._has_original_scale:
         blocks = _with_features(blocks, model.scaler_.transform, len(selected))
     if not selected.all():
-        blocks = _with_features(blocks, Columns(np.flatnonzero(selected)), int(selected.sum()))
+        blocks = _with_features(blocks, SelectColumns(np.flatnonzero(selected)), int(selected.sum()))
     scaler = fit_scaler("standard" if selected.any() else None, blocks)
     problem = make_problem(blocks, scaler, model.rule_, fit_intercept=model.fit_intercept)
     theta = problem.scaling.from_original(model.coef_[0][selected], model.intercept_[0])
     return FittedLikelihood(problem, theta)
 
 
-class Columns:
+class SelectColumns:
     """Select columns of a matrix; can be pickled, unlike a lambda."""
 
     def __init__(self, columns: np.ndarray):

@@ -115,10 +115,10 @@ class Profile:
         if inside[1] >= wanted:
             return estimate
         if tested is not None and sign * (tested - estimate) > 0:
-            there = tested, root_at(tested)
-            if there[1] >= wanted:
-                return self._between(root_at, inside, there, wanted)
-            inside, step = there, max(step, abs(tested - estimate))
+            at_tested = tested, root_at(tested)
+            if at_tested[1] >= wanted:
+                return self._between(root_at, inside, at_tested, wanted)
+            inside, step = at_tested, max(step, abs(tested - estimate))
         while True:
             outside = estimate + sign * step
             root = root_at(outside)
@@ -148,11 +148,11 @@ class Profile:
             # The root is nearly linear. It is infinite if the quantity cannot have the value.
             share = (wanted - root_low) / (root_high - root_low) if np.isfinite(root_high) else 0.5
             middle = low + float(np.clip(share, 0.05, 0.95)) * (high - low)
-            found = root_at(middle)
-            if found < wanted:
-                inside = middle, found
+            root = root_at(middle)
+            if root < wanted:
+                inside = middle, root
             else:
-                outside = middle, found
+                outside = middle, root
         return inside[0]
 
 
@@ -177,7 +177,7 @@ class _Walk:
         least = self._fit_others(value, distance) if distance else 0.0
         profile.gained = max(profile.gained, -least)
         if profile.statistic == "score" and np.isfinite(least):
-            return self._slope_in_errors(self._place(value, distance, self._known[distance]))
+            return self._slope_in_errors(self._solve_for_value(value, distance, self._known[distance]))
         return -float(np.sign(distance)) * float(np.sqrt(2.0 * max(0.0, least)))
 
     def _fit_others(self, value: float, distance: float) -> float:
@@ -185,14 +185,14 @@ class _Walk:
         profile = self._profile
 
         def lacking(w: np.ndarray) -> tuple[float, np.ndarray]:
-            x = self._place(value, distance, w)
+            x = self._solve_for_value(value, distance, w)
             if x is None:
                 return np.inf, np.zeros(len(w))
-            found, gradient = profile.likelihood.value_and_gradient(profile.likelihood.at(x))
+            objective, gradient = profile.likelihood.value_and_gradient(profile.likelihood.at(x))
             slope = self._quantity.gradient(x)
             # Chain rule: the pivot parameter changes too, so that the quantity keeps its value.
             gradient = gradient - slope * (gradient[self._pivot] / slope[self._pivot])
-            return found - profile.least, self._across.T @ (profile._spread.T @ gradient)
+            return objective - profile.least, self._across.T @ (profile._spread.T @ gradient)
 
         starts = self._starts(distance)
         values = [lacking(start)[0] for start in starts]
@@ -224,7 +224,7 @@ class _Walk:
         near = min(self._known, key=lambda other: abs(other - distance))
         return [self._known[near]] + ([self._known[near] * (distance / near)] if near else [])
 
-    def _place(self, value: float, distance: float, w: np.ndarray) -> np.ndarray | None:
+    def _solve_for_value(self, value: float, distance: float, w: np.ndarray) -> np.ndarray | None:
         """Return parameters at which the quantity has the value, or None if there are none."""
         profile = self._profile
         x = profile.best + profile._spread @ (distance * self._direction + self._across @ w)

@@ -83,8 +83,8 @@ def _is_collinear(likelihood: FittedLikelihood) -> bool:
 
 def _moments(block: Block, scaling: Scaling) -> np.ndarray:
     columns = np.arange(scaling.n_features)
-    ones = np.ones(block.X.shape[0])
-    return scaling.scale_moments(moments_of(block.X, columns, ones, 0 * ones, block.offsets), columns)
+    diagonal = np.ones(block.X.shape[0])
+    return scaling.scale_moments(moments_of(block.X, columns, diagonal, 0 * diagonal, block.offsets), columns)
 
 
 def _is_separated(likelihood: FittedLikelihood, information: np.ndarray, score: np.ndarray) -> bool:
