@@ -44,6 +44,8 @@ check: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python tools/check_names.py
+	$(BIN)/python tools/check_prose.py
 	$(BIN)/python tools/walks.py
 
 # pyright and the third-party stubs of scikit-learn have a separate environment: otherwise mypy would use the stubs.
