@@ -121,8 +121,8 @@ def warn_user(message: str, category: type[Warning] = UserWarning, *, once: bool
         level, called, frame = level + 1, frame, frame.f_back
     if once:
         # The messages are stored in the frame of the call, because it exists exactly as long as the call.
-        said = called.f_locals.setdefault("_bagwise_has_said", set())
-        if message in said:
+        shown = called.f_locals.setdefault("_bagwise_shown", set())
+        if message in shown:
             return
-        said.add(message)
+        shown.add(message)
     warnings.warn(message, category, stacklevel=level)
