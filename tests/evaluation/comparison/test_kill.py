@@ -14,8 +14,8 @@ import bagwise.persist.checkpoints.store as store
 store._EVERY = store._SHARE = 0.0  # written after every cell
 from bagwise import compare
 from tests.evaluation.comparison.recorders import FITTED, Dies, Recorder
-from tests.evaluation.comparison.test_compare import numbered
-bags, y, _ = numbered(30)
+from tests.evaluation.comparison.test_compare import make_indexed_bags
+bags, y, _ = make_indexed_bags(30)
 comparison = compare(bags, y, {"first": Recorder(), "dies": Dies()}, checkpoint=sys.argv[1], verbose=0)
 print(len(FITTED), *comparison["dies"].scores["accuracy"])
 """
