@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 
-class _Run:
+class _InterruptibleRun:
     """The outermost block of the main thread, the only thread that receives signals.
 
     If `waits` is true, the first Ctrl-C only sets the flag, and the code that checks the flag stops the run.
@@ -38,7 +38,7 @@ class _Run:
         _current = None
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    def _handle(self, number: int, frame: FrameType | None) -> None:
+    def _handle(self, signal_code: int, frame: FrameType | None) -> None:
         self.n_interrupts += 1
         if self.n_interrupts == 1:
             self.stop.set()
@@ -47,11 +47,11 @@ class _Run:
         else:
             # The exception may be raised while the block exits, before the default handler is restored.
             self.end()
-        signal.default_int_handler(number, frame)
+        signal.default_int_handler(signal_code, frame)
 
 
 # The current run of the main thread; None outside of runs.
-_current: _Run | None = None
+_current: _InterruptibleRun | None = None
 
 
 def stop_flag() -> threading.Event:
@@ -92,7 +92,7 @@ def interruptible(*, at_once: bool = False) -> Iterator[threading.Event]:
     run = None
     in_main = threading.current_thread() is threading.main_thread()
     if in_main and _current is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        run = _Run()
+        run = _InterruptibleRun()
         run.begin()
     stop = stop_flag()
     outermost = _current if in_main else None

@@ -63,32 +63,32 @@ class Progress:
 
     def parts(self) -> list[str]:
         """Return the parts of the progress line, most important first."""
-        said = [self.name]
+        texts = [self.name]
         if self.n_bags:
-            said.append(f"pass {self.n_passes + 1}, {self.share:.0%}")
+            texts.append(f"pass {self.n_passes + 1}, {self.share:.0%}")
         if self.n_workers:
             workers = "1 worker" if self.n_workers == 1 else f"{self.n_workers} workers"
-            said.append(f"{self.blocks_done} of {self.n_blocks} blocks on {workers}")
-        said.append(_clock(time.monotonic() - self.began))
+            texts.append(f"{self.blocks_done} of {self.n_blocks} blocks on {workers}")
+        texts.append(_clock(time.monotonic() - self.began))
         if self.objective is not None:
-            said.append(f"objective {self.objective:.7g}")
+            texts.append(f"objective {self.objective:.7g}")
         if self.doing:
-            said.append(self.doing)
+            texts.append(self.doing)
         if self.rate:
-            said.append(f"{self.rate:,.0f} bags/s")
+            texts.append(f"{self.rate:,.0f} bags/s")
         if self.rate and self.n_done:
             left = (self.n_bags - self.n_done) / self.rate
-            said.append(f"{_clock(left)} left of this pass")
-        return said
+            texts.append(f"{_clock(left)} left of this pass")
+        return texts
 
     def summary(self) -> str:
         """Return the line that remains on the terminal after the fit."""
-        said = [self.name]
+        texts = [self.name]
         if self.objective is not None:
-            said.append(f"objective {self.objective:.8g}")
+            texts.append(f"objective {self.objective:.8g}")
         if self.n_passes:
-            said.append(f"{self.n_passes} passes over {self.n_bags:,} bags")
-        return ", ".join([*said, f"{_clock(time.monotonic() - self.began)}"])
+            texts.append(f"{self.n_passes} passes over {self.n_bags:,} bags")
+        return ", ".join([*texts, f"{_clock(time.monotonic() - self.began)}"])
 
 
 def _clock(seconds: float) -> str:

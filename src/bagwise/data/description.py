@@ -79,26 +79,26 @@ def check_description(description: dict[str, Any]) -> dict[str, Any]:
     Descriptions are read from files, which may be damaged, so every entry is checked.
     """
 
-    def expect(holds: bool, what: str) -> None:
+    def expect(holds: bool, problem: str) -> None:
         if not holds:
-            raise ValueError(f"its description is damaged: {what}.")
+            raise ValueError(f"its description is damaged: {problem}.")
 
-    def expect_column(kind: Any, what: str) -> None:
-        expect(isinstance(kind, dict) and isinstance(kind.get("column"), str), f"{what} has no column")
-        expect_dtype(kind, what, "biufUMm")
+    def expect_column(kind: Any, subject: str) -> None:
+        expect(isinstance(kind, dict) and isinstance(kind.get("column"), str), f"{subject} has no column")
+        expect_dtype(kind, subject, "biufUMm")
         shape = kind.get("shape")
         expect(
             isinstance(shape, list) and all(type(size) is int and size > 0 for size in shape),
-            f"{what} has shape {shape!r}",
+            f"{subject} has shape {shape!r}",
         )
 
-    def expect_dtype(kind: dict[str, Any], what: str, kinds: str) -> None:
+    def expect_dtype(kind: dict[str, Any], subject: str, kinds: str) -> None:
         text = kind.get("dtype")
         try:
-            known = isinstance(text, str) and np.dtype(text).kind in kinds
+            is_valid = isinstance(text, str) and np.dtype(text).kind in kinds
         except (TypeError, ValueError, SyntaxError):
-            known = False
-        expect(known, f"{what} has dtype {text!r}")
+            is_valid = False
+        expect(is_valid, f"{subject} has dtype {text!r}")
 
     expect(description.get("bagwise") == 1, f"the version is {description.get('bagwise')!r}, not 1")
     expect_column(description.get("bag"), "'bag'")
@@ -209,10 +209,10 @@ def is_positive_label(y: np.ndarray | None, positive: Any, where: str) -> np.nda
         )
     if y.ndim != 1:
         raise ValueError(f"positive is {positive!r}, but {where} has several labels per bag.")
-    known = np.unique(y).tolist()
-    if positive not in known:
+    labels = np.unique(y).tolist()
+    if positive not in labels:
         raise ValueError(
-            f"positive is {positive!r}, but no bag of {where} has this label; the labels are {known[:8]}."
+            f"positive is {positive!r}, but no bag of {where} has this label; the labels are {labels[:8]}."
         )
     return y == positive
 
@@ -246,19 +246,19 @@ def missing_values(column: np.ndarray) -> np.ndarray:
 
 
 def choose_column(
-    given: str | Literal[False] | None,
+    column: str | Literal[False] | None,
     customary: Iterable[str],
     columns: Iterable[str],
     where: str,
-    what: str,
+    purpose: str,
 ) -> str | None:
     """Return the requested column, else the first default name that exists; None for False or no match."""
     columns = list(columns)
-    if given is False:
+    if column is False:
         return None
-    if given is not None:
-        if given not in columns:
+    if column is not None:
+        if column not in columns:
             shown = ", ".join(map(repr, columns[:8])) + (", ..." if len(columns) > 8 else "")
-            raise ValueError(f"{where} has no column {given!r} for {what}; it has {shown}")
-        return given
+            raise ValueError(f"{where} has no column {column!r} for {purpose}; it has {shown}")
+        return column
     return next((name for name in customary if name in columns), None)

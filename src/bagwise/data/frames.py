@@ -107,7 +107,7 @@ def instance_columns_of(bags: Any, *, features: bool) -> dict[str, np.ndarray]:
             flat[name] = column
         else:
             wide = column.reshape(len(column), -1)
-            flat.update({f"{name}_{number}": part for number, part in enumerate(wide.T)})
+            flat.update({f"{name}_{i}": part for i, part in enumerate(wide.T)})
     return flat
 
 

@@ -132,16 +132,16 @@ class Sequences:
         rows = np.asarray(rows, dtype=np.int64)
         lengths = self.lengths[rows]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
-        places = np.arange(offsets[-1]) + np.repeat(self.offsets[rows] - offsets[:-1], lengths)
-        return Sequences(self.symbols[places], offsets, n_symbols=self.n_symbols)
+        positions = np.arange(offsets[-1]) + np.repeat(self.offsets[rows] - offsets[:-1], lengths)
+        return Sequences(self.symbols[positions], offsets, n_symbols=self.n_symbols)
 
     def project(self, rng: np.random.RandomState) -> np.ndarray:
         """Return one random projection value per sequence, which depends only on its symbols and the seed."""
-        place = np.arange(len(self.symbols)) - np.repeat(self.offsets[:-1], self.lengths)
-        by_place = rng.standard_normal(int(self.lengths.max(initial=1)))
+        position = np.arange(len(self.symbols)) - np.repeat(self.offsets[:-1], self.lengths)
+        by_position = rng.standard_normal(int(self.lengths.max(initial=1)))
         by_symbol = rng.standard_normal(self.n_symbols)
         owner = np.repeat(np.arange(len(self)), self.lengths)
-        return np.bincount(owner, by_place[place] * by_symbol[self.symbols], minlength=len(self))
+        return np.bincount(owner, by_position[position] * by_symbol[self.symbols], minlength=len(self))
 
     def __repr__(self) -> str:
         return (

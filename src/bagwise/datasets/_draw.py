@@ -19,7 +19,7 @@ def check_count(name: str, value: Any, *, minimum: int, maximum: int | None = No
     return int(value)
 
 
-def check_number(
+def check_finite(
     name: str, value: Any, *, minimum: float | None = None, maximum: float | None = None
 ) -> float:
     """Return `value` as a float, or raise an error with `name` if it is not a finite number in the range."""

@@ -54,9 +54,9 @@ def parse_birdsong(
     bags = Bags.from_groups(table[:, 1:].astype(np.float32), table[:, 0].astype(np.int64).astype(np.str_))
     instance_y = np.where(labels[:, 1] > 0, labels[:, 1] - 1, -1)
 
-    known = instance_y >= 0
+    is_labelled = instance_y >= 0
     y = np.zeros((len(bags), len(names)), dtype=bool)
-    y[bags.bag_index[known], instance_y[known]] = True
+    y[bags.bag_index[is_labelled], instance_y[is_labelled]] = True
     annotated = np.zeros_like(y)
     for i, line in enumerate(bag_labels.decode("ascii").splitlines()[1:]):
         annotated[i, np.array(line.split(",")[1:], dtype=np.int64) - 1] = True
@@ -89,8 +89,8 @@ def parse_corel(content: bytes, *, feature_names: Sequence[str]) -> tuple[Bags, 
     image.
     """
     table = np.loadtxt(io.BytesIO(content), delimiter=",")
-    number = table[:, 1].astype(np.int64)
-    image = np.where(number <= 100, number + 999, np.where(number <= 1100, number - 101, number - 1))
+    code = table[:, 1].astype(np.int64)
+    image = np.where(code <= 100, code + 999, np.where(code <= 1100, code - 101, code - 1))
     order = np.argsort(image, kind="stable")
     bags = Bags.from_groups(table[order, 2:], image[order].astype(np.str_), feature_names=list(feature_names))
     return bags, np.arange(len(bags)) // 100

@@ -10,7 +10,7 @@ from bagwise._core.types import Seed
 from bagwise.data.bags import Bags
 from bagwise.datasets._draw import (
     check_count,
-    check_number,
+    check_finite,
     draw_sizes,
     nearest_count,
     offsets_of,
@@ -82,7 +82,7 @@ def load_digit_bags(
     n_bags = check_count("n_bags", n_bags, minimum=1)
     target = check_count("target", target, minimum=0, maximum=9)
     at_least = check_count("at_least", at_least, minimum=1)
-    positive_share = check_number("positive_share", positive_share, minimum=0, maximum=1)
+    positive_share = check_finite("positive_share", positive_share, minimum=0, maximum=1)
     rng = check_random_state(random_state)
     sizes = draw_sizes(n_bags, size, rng)
     if sizes.min() < at_least:
@@ -101,16 +101,16 @@ def load_digit_bags(
 
     digits = load_digits()
     image = np.empty(instance_y.size, dtype=np.int64)
-    for wanted, what in ((1, f"images of the digit {target}"), (0, "images of other digits")):
+    for wanted, description in ((1, f"images of the digit {target}"), (0, "images of other digits")):
         pool = np.flatnonzero((digits.target == target) == wanted)
-        places = np.flatnonzero(instance_y == wanted)
-        if places.size > pool.size:
+        indices = np.flatnonzero(instance_y == wanted)
+        if indices.size > pool.size:
             raise ValueError(
                 f"n_bags={n_bags} and size={size!r} with positive_share={positive_share} and "
-                f"at_least={at_least} need {places.size} {what} but there are {pool.size}, and "
+                f"at_least={at_least} need {indices.size} {description} but there are {pool.size}, and "
                 f"no image is used twice; reduce n_bags or size."
             )
-        image[places] = rng.permutation(pool)[: places.size]
+        image[indices] = rng.permutation(pool)[: indices.size]
     bags = Bags(
         digits.data[image] / 16.0,
         offsets_of(sizes),
@@ -147,6 +147,6 @@ def _draw_target_counts(y: np.ndarray, at_least: int, rng: np.random.RandomState
 def _shuffle_within_bags(sizes: np.ndarray, n_targets: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
     """Return random instance labels with `n_targets[i]` ones in bag i, at most the size of the bag."""
     bag_index = np.repeat(np.arange(sizes.size), sizes)
-    place = np.arange(bag_index.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    in_order = (place < n_targets[bag_index]).astype(np.int64)
+    position = np.arange(bag_index.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    in_order = (position < n_targets[bag_index]).astype(np.int64)
     return in_order[np.lexsort((rng.random_sample(bag_index.size), bag_index))]

@@ -16,7 +16,7 @@ from bagwise.datasets._draw import (
     check_agreement,
     check_array,
     check_count,
-    check_number,
+    check_finite,
     draw_sizes,
     offsets_of,
 )
@@ -174,7 +174,7 @@ def _draw_logistic(
 ) -> Bunch:
     """Draw standard normal instances and their labels from a logistic regression."""
     n_bags = check_count("n_bags", n_bags, minimum=1)
-    intercept = check_number("intercept", intercept)
+    intercept = check_finite("intercept", intercept)
     coef = _read_coef(coef, n_features, n_informative)
     offsets = offsets_of(draw_sizes(n_bags, size, rng))
     X = rng.standard_normal((offsets[-1], coef.size))
@@ -219,7 +219,7 @@ def _label_proba(labeler: Any, counts: np.ndarray, sizes: np.ndarray) -> np.ndar
     return table[counts]
 
 
-def _refuse_improbable(what: str, proba: np.ndarray) -> None:
+def _refuse_improbable(subject: str, proba: np.ndarray) -> None:
     # This form of the condition also rejects NaN.
     if not ((proba >= 0) & (proba <= 1)).all():
-        raise ValueError(f"{what} values outside [0, 1]; expected probabilities.")
+        raise ValueError(f"{subject} values outside [0, 1]; expected probabilities.")

@@ -16,7 +16,7 @@ from bagwise.datasets._draw import (
     check_agreement,
     check_array,
     check_count,
-    check_number,
+    check_finite,
     draw_sizes,
     offsets_of,
 )
@@ -91,7 +91,7 @@ def make_mixture_bags(
     True
     """
     n_bags = check_count("n_bags", n_bags, minimum=1)
-    positive_rate = check_number("positive_rate", positive_rate, minimum=0, maximum=1)
+    positive_rate = check_finite("positive_rate", positive_rate, minimum=0, maximum=1)
     means = _read_means(means, n_features, separation)
     covariances, factors = _read_covariances(covariances, means.shape[1])
     rng = check_random_state(random_state)
@@ -123,7 +123,7 @@ def _read_means(means: ArrayLike | None, n_features: int | None, separation: flo
         means = check_array("means", means, (2, None), expected=expected)
         return check_agreement("means", means, n_features)
     n_features = 2 if n_features is None else check_count("n_features", n_features, minimum=1)
-    half = check_number("separation", separation, minimum=0) / (2 * np.sqrt(n_features))
+    half = check_finite("separation", separation, minimum=0) / (2 * np.sqrt(n_features))
     return np.repeat([[-half], [half]], n_features, axis=1)
 
 
@@ -131,8 +131,8 @@ def _read_covariances(covariances: Any, n_features: int) -> tuple[np.ndarray, np
     """Return the covariances (2, n_features, n_features) and their lower Cholesky factors."""
     expected = f"a number, or one or two matrices of shape {n_features} x {n_features}"
     square = (n_features, n_features)
-    given = 1.0 if covariances is None else covariances
-    covariances = check_array("covariances", given, (), square, (2, *square), expected=expected)
+    values = 1.0 if covariances is None else covariances
+    covariances = check_array("covariances", values, (), square, (2, *square), expected=expected)
     if covariances.ndim == 0:
         covariances = covariances * np.eye(n_features)
     # A copy, because writing to one class must not change the other class.

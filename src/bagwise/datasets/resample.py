@@ -10,7 +10,7 @@ from sklearn.utils import Bunch, check_random_state
 from bagwise._core.types import Seed
 from bagwise.data.bags import Bags, as_bags
 from bagwise.data.types import BagsLike
-from bagwise.datasets._draw import check_count, check_number, nearest_count
+from bagwise.datasets._draw import check_count, check_finite, nearest_count
 
 
 def make_positive_unlabeled(
@@ -87,7 +87,7 @@ def make_positive_unlabeled(
     positive = _read_labels(y, len(bags))
     n_positive = check_count("n_positive", n_positive, minimum=1)
     n_unlabeled = check_count("n_unlabeled", n_unlabeled, minimum=1)
-    class_prior = check_number("class_prior", class_prior, minimum=0, maximum=1)
+    class_prior = check_finite("class_prior", class_prior, minimum=0, maximum=1)
     if not isinstance(binomial, (bool, np.bool_)):
         raise ValueError(f"binomial must be True or False; got {binomial!r}.")
     rng = check_random_state(random_state)
@@ -195,7 +195,7 @@ def augment_bags(
         )
     if len(bags) == 0:
         raise ValueError("bags is empty; expected at least one bag.")
-    noise = check_number("noise", noise, minimum=0)
+    noise = check_finite("noise", noise, minimum=0)
     rng = check_random_state(random_state)
     source = np.concatenate([np.arange(len(bags)), _draw_copies(len(bags), n_copies, n_bags, rng)])
     if y is not None:

@@ -22,7 +22,7 @@ __all__ = [
     "from_arrow",
     "in_one",
     "is_list",
-    "is_number",
+    "is_numeric",
     "is_text",
     "pa",
     "table_from_bags",
@@ -92,7 +92,7 @@ def is_list(arrow_type: Any) -> bool:
     )
 
 
-def is_number(arrow_type: Any) -> bool:
+def is_numeric(arrow_type: Any) -> bool:
     """Return whether an Arrow type is numeric or boolean, so that its values can be features."""
     return (
         pa.types.is_integer(arrow_type) or pa.types.is_floating(arrow_type) or pa.types.is_boolean(arrow_type)
@@ -244,7 +244,7 @@ class BagTables:
 
     def _matrix(self, inner: Any, sizes: np.ndarray, first: int) -> np.ndarray:
         kind = inner.type
-        if not is_list(kind) or not is_number(kind.value_type):
+        if not is_list(kind) or not is_numeric(kind.value_type):
             raise ValueError(
                 f"{self.where}: the column {self.instances_column!r} has lists of {kind}; expected lists "
                 "of numeric lists."

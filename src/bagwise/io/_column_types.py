@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bagwise.data.bags.parts import as_text
-from bagwise.io._rows import Table
+from bagwise.io._rows import TableFile
 
 # Common spellings of a missing value in a numeric column. "nan" is not needed: Python parses it as a float.
 _MISSING = frozenset(("", "na", "n/a", "null", "none", "?", "-"))
@@ -38,10 +38,10 @@ def cast(texts: Sequence[str], dtype: np.dtype) -> np.ndarray:
 _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*")
 
 
-def as_numbers(texts: Sequence[str], *, decimal_commas: bool) -> list[str]:
+def as_numeric_texts(texts: Sequence[str], *, decimal_commas: bool) -> list[str]:
     """Rewrite numeric cells in Python syntax: "nan" for missing values, and decimal points for commas."""
-    found = ["nan" if _is_missing(text) else text for text in texts]
-    return [with_point(text) for text in found] if decimal_commas else found
+    cells = ["nan" if _is_missing(text) else text for text in texts]
+    return [with_point(text) for text in cells] if decimal_commas else cells
 
 
 def with_point(text: str) -> str:
@@ -61,17 +61,17 @@ class ColumnType:
 
     Parameters
     ----------
-    table, name : Table, str
+    table, name : TableFile, str
         The file and the column.
     is_feature : bool
         Whether the column must be numeric because the caller named it as a feature.
     """
 
-    def __init__(self, table: Table, name: str, *, is_feature: bool = False):
+    def __init__(self, table: TableFile, name: str, *, is_feature: bool = False):
         self.table, self.name, self.is_feature = table, name, is_feature
         self.where = repr(str(table))
         self._kinds: set[str] = set()
-        self._n_numbers = self._n_others = 0
+        self._n_numeric = self._n_others = 0
         self._first_other = self._first_group = ""
         self._has_plain_comma = False
 
@@ -80,7 +80,7 @@ class ColumnType:
         for dtype in ("?", "<i8", "<f8"):
             if _is_of_type(texts, dtype):
                 self._kinds.add(dtype)
-                self._n_numbers += len(texts)
+                self._n_numeric += len(texts)
                 return
         present = [(text, line) for text, line in zip(texts, lines, strict=True) if not _is_missing(text)]
         if self.table.has_decimal_commas:
@@ -89,7 +89,7 @@ class ColumnType:
         others = [(text, line) for text, line in present if not _is_of_type([text], "<f8")]
         if others and not self._n_others:
             self._first_other = f"{others[0][0]!r} in {self.table.row_word} {others[0][1]}"
-        self._n_numbers += len(present) - len(others)
+        self._n_numeric += len(present) - len(others)
         self._n_others += len(others)
         self._kinds.add("U" if others else "<f8" if present else "missing")
 
@@ -113,7 +113,7 @@ class ColumnType:
             return "<f8"
         if self._kinds in ({"?"}, {"<i8"}):
             return next(iter(kinds))
-        if self._n_numbers > self._n_others > 0:
+        if self._n_numeric > self._n_others > 0:
             warnings.warn(
                 f"{self.where}: the column {self.name!r} is read as text, not as a feature, although most of "
                 f"its values are numeric: {self._first_other} is not a number. Leave the cell empty if the "

@@ -56,20 +56,23 @@ def with_features(bags: Bags, names: list[str], where: str) -> Bags:
     They are selected from the features and from the numeric bag and instance columns of `bags`. Features
     that are not selected become instance columns.
     """
-    known = None if bags.feature_names is None else bags.feature_names.tolist()
-    if known == names:
+    stored = None if bags.feature_names is None else bags.feature_names.tolist()
+    if stored == names:
         return bags
-    if known is None:
+    if stored is None:
         raise ValueError(
             f"{where} has features without names, so {names[0]!r} cannot be selected; store the file with "
             "feature names, or omit the names to read the features in their stored order."
         )
-    columns = {name: bags.instances[:, [place]] for place, name in enumerate(known)}
-    if set(names) <= set(known):
-        instances = bags.instances[:, [known.index(name) for name in names]]
+    columns = {name: bags.instances[:, [i]] for i, name in enumerate(stored)}
+    if set(names) <= set(stored):
+        instances = bags.instances[:, [stored.index(name) for name in names]]
     else:
         sides = {**bags.instance_columns, **{n: v[bags.bag_index] for n, v in bags.bag_columns.items()}}
-        columns = {**{name: values.reshape(-1, 1) for name, values in _numbers(sides).items()}, **columns}
+        columns = {
+            **{name: values.reshape(-1, 1) for name, values in _numeric_columns(sides).items()},
+            **columns,
+        }
         absent = [name for name in names if name not in columns]
         if absent:
             has = ", ".join(map(repr, list(columns)[:8]))
@@ -80,7 +83,7 @@ def with_features(bags: Bags, names: list[str], where: str) -> Bags:
                 "added to sparse features."
             )
         instances = np.hstack([columns[name] for name in names])
-    left = [name for name in known if name not in names]
+    left = [name for name in stored if name not in names]
     if isinstance(bags.instances, np.ndarray):
         others = {name: np.ascontiguousarray(columns[name][:, 0]) for name in left}
     else:
@@ -95,7 +98,7 @@ def with_features(bags: Bags, names: list[str], where: str) -> Bags:
     )
 
 
-def _numbers(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _numeric_columns(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {name: v for name, v in columns.items() if v.ndim == 1 and v.dtype.kind in "biuf"}
 
 

@@ -134,12 +134,12 @@ def read_index(
         raise FileNotFoundError(f"there is no folder {str(folder)!r}.")
     with os.scandir(inside) as entries:
         names = sorted(entry.name for entry in entries if entry.name.endswith(suffix) and entry.is_file())
-    found = {name: inside / name for name in names if not name.startswith(".")}
+    paths = {name: inside / name for name in names if not name.startswith(".")}
     table = Path(labels) if labels is not None else folder / LABELS
     if labels is None and not table.exists():
-        if not found:
+        if not paths:
             raise ValueError(f"{str(inside)!r} has no {suffix} files.")
-        return FolderIndex(list(found.values()), np.array([p.stem for p in found.values()]))
+        return FolderIndex(list(paths.values()), np.array([p.stem for p in paths.values()]))
     description = None if bag or label or labels else read_description(table)
     if description:
         index, names, lines = _described(table, description)
@@ -149,18 +149,18 @@ def read_index(
     if not names:
         raise ValueError(f"{str(table)!r} names no bags.")
     refuse_duplicates(names, repr(str(table)), lambda i: f"line {lines[i]}")
-    files = [found.pop(safe_name(name) + suffix, None) or found.pop(name + suffix, None) for name in names]
-    there = np.array([path is not None for path in files])
-    kept = np.flatnonzero(there & ~unlabelled)
+    files = [paths.pop(safe_name(name) + suffix, None) or paths.pop(name + suffix, None) for name in names]
+    exists = np.array([path is not None for path in files])
+    kept = np.flatnonzero(exists & ~unlabelled)
     if missing == "skip":
-        _count_aloud(
+        _warn_skipped(
             table,
             suffix,
-            n_without_label=len(found) + int((there & unlabelled).sum()),
-            n_without_file=int((~there).sum()),
+            n_without_label=len(paths) + int((exists & unlabelled).sum()),
+            n_without_file=int((~exists).sum()),
         )
-    elif not there.all():
-        first = int(np.argmin(there))
+    elif not exists.all():
+        first = int(np.argmin(exists))
         raise ValueError(
             f"{str(table)!r}, line {lines[first]}: there is no file {names[first] + suffix!r} in "
             f'{str(inside)!r}; pass missing="skip" to skip such lines.'
@@ -168,9 +168,9 @@ def read_index(
     elif unlabelled.any():
         first = int(np.argmax(unlabelled))
         raise ValueError(f"{str(table)!r}, line {lines[first]}: the label is missing.")
-    elif found:
+    elif paths:
         raise ValueError(
-            f"{str(next(iter(found.values())))!r} has no label because it is not listed in {str(table)!r}; "
+            f"{str(next(iter(paths.values())))!r} has no label because it is not listed in {str(table)!r}; "
             'pass missing="skip" to skip such files.'
         )
     if not len(kept):
@@ -184,19 +184,19 @@ def read_index(
     return index
 
 
-def _count_aloud(table: Path, suffix: str, *, n_without_label: int, n_without_file: int) -> None:
+def _warn_skipped(table: Path, suffix: str, *, n_without_label: int, n_without_file: int) -> None:
     """Warn how many files and lines are skipped."""
-    what = []
+    skipped = []
     if n_without_label:
-        what.append(
+        skipped.append(
             f"{n_without_label:,} {suffix} {'file has' if n_without_label == 1 else 'files have'} no label"
         )
     if n_without_file:
-        what.append(
+        skipped.append(
             f"{n_without_file:,} {'line has' if n_without_file == 1 else 'lines have'} no {suffix} file"
         )
-    if what:
-        warn_user(f"{str(table)!r}: {' and '.join(what)}; skipped.")
+    if skipped:
+        warn_user(f"{str(table)!r}: {' and '.join(skipped)}; skipped.")
 
 
 def _described(table: Path, description: dict[str, Any]) -> tuple[FolderIndex, list[str], np.ndarray]:
@@ -336,7 +336,7 @@ def load_folder(index: FolderIndex, open_bag: OpenBag) -> tuple[Bags, np.ndarray
             offsets,
             ids=index.ids,
             feature_names=None if about is None else about["instances"]["names"],
-            instance_columns=restore_columns({name: join(found) for name, found in parts.items()}, about),
+            instance_columns=restore_columns({name: join(columns) for name, columns in parts.items()}, about),
             bag_columns=index.bag_columns,
         )
     return bags, index.y

@@ -151,9 +151,9 @@ def refuse_missing(
     for name in filter(None, (bag, label)):
         missing = missing_values(columns[name])
         if missing.any():
-            what = "bag id" if name == bag else "label"
+            value_name = "bag id" if name == bag else "label"
             raise ValueError(
-                f"{where}, {row_name(int(np.argmax(missing)))}: the {what} is missing ({name!r})."
+                f"{where}, {row_name(int(np.argmax(missing)))}: the {value_name} is missing ({name!r})."
             )
 
 
@@ -164,8 +164,8 @@ def choose_features(
 
     If every bag has one instance, bag columns cannot be recognized, and all numeric columns are features.
     """
-    numbers = [name for name, dtype in kinds.items() if dtype.kind in "biuf"]
-    features = numbers if bags_of_one else [name for name in numbers if name not in of_bags]
+    numeric = [name for name, dtype in kinds.items() if dtype.kind in "biuf"]
+    features = numeric if bags_of_one else [name for name in numeric if name not in of_bags]
     if not features:
         raise ValueError(f"{where} has no numeric column that could be a feature; it has {sorted(kinds)}.")
     return features
@@ -185,8 +185,8 @@ def _per_bag(values: np.ndarray, bags: Bags, column: str, where: str) -> np.ndar
     differs = (values != expected) & ((values == values) | (expected == expected))
     if differs.any():
         row = int(np.argmax(differs.reshape(len(values), -1).any(axis=1)))
-        number = int(bags.bag_index[row])
-        raise two_values(where, bags.ids[number], column, firsts[number], values[row])
+        bag = int(bags.bag_index[row])
+        raise two_values(where, bags.ids[bag], column, firsts[bag], values[row])
     return firsts
 
 

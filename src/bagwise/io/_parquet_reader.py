@@ -51,9 +51,9 @@ class Reader:
         if not (path if is_remote else Path(path)).is_file():
             raise FileNotFoundError(f"there is no file {self.where}.")
         # Without pre-buffering, only a few pages of every column are in memory.
-        how = {"pre_buffer": False, "buffer_size": _BUFFER_BYTES} if streamed else {}
+        options = {"pre_buffer": False, "buffer_size": _BUFFER_BYTES} if streamed else {}
         try:
-            self.file = pq.ParquetFile(path.open() if is_remote else path, **how)
+            self.file = pq.ParquetFile(path.open() if is_remote else path, **options)
         # Column names that are not valid text raise a ValueError.
         except (pa.ArrowException, OSError, ValueError) as error:
             raise self._unreadable(error) from error
@@ -145,9 +145,9 @@ class Reader:
             columns, self.bag, self.label, self.where, lambda row: f"row {row}", features=features
         )
 
-    def _group(self, number: int) -> Any:
+    def _group(self, index: int) -> Any:
         try:
-            return self.file.read_row_group(number)
+            return self.file.read_row_group(index)
         except (pa.ArrowException, OSError) as error:
             raise self._unreadable(error) from error
 

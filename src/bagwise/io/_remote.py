@@ -63,7 +63,7 @@ class RemoteFile:
         system.invalidate_cache()
         about = system.info(path)
         noted = [about.get(name) for name in _MARKS]
-        mark = hashlib.sha256(repr([str(one) for one in noted]).encode()).digest()[:7]
+        mark = hashlib.sha256(repr([str(value) for value in noted]).encode()).digest()[:7]
         return _About(int(about["size"]), int.from_bytes(mark, "big"))
 
 
@@ -72,14 +72,14 @@ def find_remote(address: str) -> list[RemoteFile]:
     system, path = _system_of(address)
     system.invalidate_cache()
     if has_magic(path):
-        found = system.glob(path)
+        paths = system.glob(path)
     elif system.isdir(path):
-        found = system.glob(f"{path.rstrip('/')}/*.parquet")
+        paths = system.glob(f"{path.rstrip('/')}/*.parquet")
     else:
-        found = [path] if system.exists(path) else []
-    if not found:
+        paths = [path] if system.exists(path) else []
+    if not paths:
         raise FileNotFoundError(f"there is no file {address!r}.")
-    return [RemoteFile(system.unstrip_protocol(one)) for one in sorted(found)]
+    return [RemoteFile(system.unstrip_protocol(remote_path)) for remote_path in sorted(paths)]
 
 
 def _system_of(address: str) -> tuple[Any, str]:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 DELIMITERS = (",", ";", "\t")
 
 
-class Table(Protocol):
+class TableFile(Protocol):
     """File that contains a table.
 
     Attributes

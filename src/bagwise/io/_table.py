@@ -17,8 +17,8 @@ import numpy as np
 from bagwise._core.files.atomic import holding, replacing
 from bagwise._core.files.damage import reading
 from bagwise.data.description import check_description, free_name, text_array
-from bagwise.io._column_types import ColumnType, as_numbers, cast
-from bagwise.io._rows import Table, as_table
+from bagwise.io._column_types import ColumnType, as_numeric_texts, cast
+from bagwise.io._rows import TableFile, as_table
 
 _BLOCK = 10_000  # rows that are converted to or from text at a time
 
@@ -151,7 +151,7 @@ def read_columns(path: Any, dtypes: dict[str, str | None]) -> tuple[dict[str, np
 
     Parameters
     ----------
-    path : path or Table
+    path : path or TableFile
         The file.
     dtypes : dict of str to str or None
         The columns and their dtypes: None to detect the dtype with `ColumnType`, "number" to detect it and
@@ -164,29 +164,29 @@ def read_columns(path: Any, dtypes: dict[str, str | None]) -> tuple[dict[str, np
         The line numbers of the rows in the file.
     """
     table = as_table(path)
-    found_types = {
+    column_types = {
         name: ColumnType(table, name, is_feature=dtype == "number")
         for name, dtype in dtypes.items()
         if dtype in (None, "number")
     }
-    if found_types:
-        for numbers, block in _blocks(table, list(found_types)):
-            for name, found_type in found_types.items():
-                found_type.add(block[name], numbers)
-        dtypes = {**dtypes, **{name: found_type.dtype() for name, found_type in found_types.items()}}
+    if column_types:
+        for block_lines, block in _blocks(table, list(column_types)):
+            for name, column_type in column_types.items():
+                column_type.add(block[name], block_lines)
+        dtypes = {**dtypes, **{name: column_type.dtype() for name, column_type in column_types.items()}}
     wanted = {name: np.dtype(dtype) for name, dtype in dtypes.items()}
     parts: dict[str, list[np.ndarray]] = {name: [] for name in wanted}
     lines: list[int] = []
-    for numbers, block in _blocks(table, list(wanted)):
+    for block_lines, block in _blocks(table, list(wanted)):
         for name, dtype in wanted.items():
             texts = block[name]
-            if name in found_types and dtype.kind == "f":
-                texts = as_numbers(texts, decimal_commas=table.has_decimal_commas)
-            parts[name].append(_values(texts, dtype, table, name, numbers))
-        lines += numbers
+            if name in column_types and dtype.kind == "f":
+                texts = as_numeric_texts(texts, decimal_commas=table.has_decimal_commas)
+            parts[name].append(_values(texts, dtype, table, name, block_lines))
+        lines += block_lines
     columns = {
-        name: np.concatenate(found) if found else np.empty(0, dtype=wanted[name])
-        for name, found in parts.items()
+        name: np.concatenate(arrays) if arrays else np.empty(0, dtype=wanted[name])
+        for name, arrays in parts.items()
     }
     return columns, np.array(lines, dtype=np.int64)
 
@@ -219,7 +219,7 @@ def read_described(
     return spread.back(columns), lines
 
 
-def _blocks(table: Table, names: list[str]) -> Iterator[tuple[list[int], dict[str, Sequence[str]]]]:
+def _blocks(table: TableFile, names: list[str]) -> Iterator[tuple[list[int], dict[str, Sequence[str]]]]:
     header = read_header(table)
     rows = islice(table.rows(), 1, None)
     while block := list(islice(rows, _BLOCK)):
@@ -233,7 +233,9 @@ def _blocks(table: Table, names: list[str]) -> Iterator[tuple[list[int], dict[st
         yield [line for line, _ in block], {name: columns[name] for name in names}
 
 
-def _values(texts: Sequence[str], dtype: np.dtype, table: Table, name: str, lines: list[int]) -> np.ndarray:
+def _values(
+    texts: Sequence[str], dtype: np.dtype, table: TableFile, name: str, lines: list[int]
+) -> np.ndarray:
     try:
         return cast(texts, dtype)
     except (ValueError, OverflowError):
@@ -241,10 +243,10 @@ def _values(texts: Sequence[str], dtype: np.dtype, table: Table, name: str, line
             try:
                 cast([text], dtype)
             except (ValueError, OverflowError) as error:
-                what = f"is not a valid {dtype}" if dtype.kind != "U" else f"is not valid text: {error}"
+                problem = f"is not a valid {dtype}" if dtype.kind != "U" else f"is not valid text: {error}"
                 raise ValueError(
                     f"{str(table)!r}, {table.row_word} {line}: {text!r} in the column {name!r} "
-                    f"{what.rstrip('.')}."
+                    f"{problem.rstrip('.')}."
                 ) from None
         raise
 

@@ -26,7 +26,7 @@ class _Attribute:
 
     name: str
     kind: str
-    words: list[str] = field(default_factory=list)
+    categories: list[str] = field(default_factory=list)
     inner: list[_Attribute] = field(default_factory=list)
 
 
@@ -81,33 +81,33 @@ def _read(path: Path) -> tuple[Bags, np.ndarray | None]:
     where = repr(str(path))
     lines = path.read_text(encoding="utf-8").splitlines()
     attributes, start = _header(lines, where)
-    places = [i for i, attribute in enumerate(attributes) if attribute.kind == "relational"]
-    if len(places) != 1:
+    relational = [i for i, attribute in enumerate(attributes) if attribute.kind == "relational"]
+    if len(relational) != 1:
         raise ValueError(
-            f"{where} has {len(places)} relational attributes; expected one, which contains the bags."
+            f"{where} has {len(relational)} relational attributes; expected one, which contains the bags."
         )
-    bag = places[0]
+    bag = relational[0]
     table: list[list[str | None]] = [[] for _ in attributes]
     parts: list[np.ndarray] = []
     rows: list[int] = []
-    for number, line in _data(lines, start):
-        values = list(_values(line, f"{where}, line {number}"))
+    for row, line in _data(lines, start):
+        values = list(_values(line, f"{where}, line {row}"))
         if len(values) != len(attributes):
             raise ValueError(
-                f"{where}, line {number}: {len(values)} values but {len(attributes)} attributes; "
+                f"{where}, line {row}: {len(values)} values but {len(attributes)} attributes; "
                 "is the file truncated?"
             )
-        parts.append(_matrix(values[bag] or "", attributes[bag], f"{where}, line {number}"))
-        rows.append(number)
+        parts.append(_matrix(values[bag] or "", attributes[bag], f"{where}, line {row}"))
+        rows.append(row)
         for column, value in zip(table, values, strict=True):
             column.append(value)
     if not parts:
         raise ValueError(f"{where} has no bags after @data.")
     label = len(attributes) - 1 if bag < len(attributes) - 1 else None
     name = 0 if bag > 0 else None
-    for i, what in ((name, "bag id"), (label, "label")):
+    for i, value_name in ((name, "bag id"), (label, "label")):
         if i is not None and None in table[i]:
-            raise ValueError(f"{where}, line {rows[table[i].index(None)]}: the {what} is missing.")
+            raise ValueError(f"{where}, line {rows[table[i].index(None)]}: the {value_name} is missing.")
     ids = None if name is None else np.array(table[name])
     if ids is not None:
         refuse_duplicates(ids.tolist(), where, lambda i: f"line {rows[i]}")
@@ -128,18 +128,18 @@ def _header(lines: list[str], where: str) -> tuple[list[_Attribute], int]:
     """Read the declarations; return them and the index of the line after @data."""
     attributes: list[_Attribute] = []
     into = attributes
-    for number, line in enumerate(lines, start=1):
+    for i, line in enumerate(lines, start=1):
         word, _, rest = line.strip().partition(" ")
         keyword = word.lower()
         if keyword == "@attribute":
-            attribute = _declaration(rest.strip(), f"{where}, line {number}")
+            attribute = _declaration(rest.strip(), f"{where}, line {i}")
             into.append(attribute)
             if attribute.kind == "relational":
                 into = attribute.inner
         elif keyword == "@end":
             into = attributes
         elif keyword == "@data":
-            return attributes, number
+            return attributes, i
     raise ValueError(f"{where} has no @data section; it is truncated or not an ARFF file.")
 
 
@@ -151,35 +151,35 @@ def _declaration(text: str, where: str) -> _Attribute:
     if name[0] in "'\"":
         name = _unescaped(name[1:-1])
     if kind.startswith("{"):
-        words = [word or "?" for word in _values(kind.strip("{} "), where)]
-        return _Attribute(name, "nominal", words)
+        categories = [category or "?" for category in _values(kind.strip("{} "), where)]
+        return _Attribute(name, "nominal", categories)
     kind = kind.split()[0].lower()
     return _Attribute(name, "numeric" if kind in _NUMERIC else kind)
 
 
 def _data(lines: list[str], start: int) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(lines[start:], start=start + 1):
+    for i, line in enumerate(lines[start:], start=start + 1):
         if line.strip() and not line.lstrip().startswith("%"):
-            yield number, line.strip()
+            yield i, line.strip()
 
 
 def _values(line: str, where: str) -> Iterator[str | None]:
     """Split a row at its commas; an unquoted question mark becomes None."""
-    place, comma = 0, ","
+    start, comma = 0, ","
     while comma:
-        match = _VALUE.match(line, place)
+        match = _VALUE.match(line, start)
         if match is None or (match[3] or "").startswith(("'", '"')):
-            raise ValueError(f"{where}: the quote at column {place + 1} is not closed.")
+            raise ValueError(f"{where}: the quote at column {start + 1} is not closed.")
         quoted = match[1] if match[1] is not None else match[2]
         if quoted is not None:
             yield _unescaped(quoted)
         else:
             yield None if match[3] == "?" else match[3]
-        place, comma = match.end(), match[4]
+        start, comma = match.end(), match[4]
 
 
 def _unescaped(text: str) -> str:
-    return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), text, flags=re.DOTALL)
+    return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[1]), text, flags=re.DOTALL)
 
 
 def _matrix(text: str, bag: _Attribute, where: str) -> np.ndarray:
@@ -199,18 +199,18 @@ def _matrix(text: str, bag: _Attribute, where: str) -> np.ndarray:
                 )
             cells = list(enumerate(values))
         for j, value in cells:
-            X[i, j] = _number(value, bag.inner[j], where)
+            X[i, j] = _numeric_value(value, bag.inner[j], where)
     return X
 
 
 def _cell(pair: str, n_features: int, where: str) -> tuple[int, str | None]:
     """Read an index and a value of a sparse row."""
-    place, _, value = pair.partition(" ")
-    if not (place.isascii() and place.isdigit() and int(place) < n_features and value.strip()):
+    index, _, value = pair.partition(" ")
+    if not (index.isascii() and index.isdigit() and int(index) < n_features and value.strip()):
         raise ValueError(
             f"{where}: {pair!r} in a sparse row; expected an index from 0 to {n_features - 1} and a value."
         )
-    return int(place), _bare(value.strip())
+    return int(index), _bare(value.strip())
 
 
 def _bare(value: str) -> str | None:
@@ -219,11 +219,11 @@ def _bare(value: str) -> str | None:
     return None if value == "?" else value
 
 
-def _number(value: str | None, attribute: _Attribute, where: str) -> float:
+def _numeric_value(value: str | None, attribute: _Attribute, where: str) -> float:
     if value is None:
         return np.nan
     try:
-        return float(attribute.words.index(value)) if attribute.kind == "nominal" else float(value)
+        return float(attribute.categories.index(value)) if attribute.kind == "nominal" else float(value)
     except ValueError:
         expected = "one of its declared values" if attribute.kind == "nominal" else "a number"
         raise ValueError(
@@ -234,11 +234,11 @@ def _number(value: str | None, attribute: _Attribute, where: str) -> float:
 def _column(attribute: _Attribute, values: list[str | None], where: str) -> np.ndarray:
     """Convert a bag column to an array of numeric or text values."""
     if attribute.kind == "numeric":
-        return np.array([_number(value, attribute, where) for value in values])
+        return np.array([_numeric_value(value, attribute, where) for value in values])
     if attribute.kind == "nominal":
-        unknown = [value for value in values if value is not None and value not in attribute.words]
+        unknown = [value for value in values if value is not None and value not in attribute.categories]
         if unknown:
             raise ValueError(f"{where}: {unknown[0]!r} is not a declared value of {attribute.name!r}.")
-        if all(re.fullmatch(r"[+-]?\d+", word) for word in attribute.words) and None not in values:
+        if all(re.fullmatch(r"[+-]?\d+", word) for word in attribute.categories) and None not in values:
             return np.array([int(value or 0) for value in values])
     return np.array([value or "" for value in values])

@@ -16,7 +16,7 @@ from bagwise.data.bags import Bags
 from bagwise.data.blocks.cutting import cut
 from bagwise.data.description import check_bags, describe
 from bagwise.io._long import bags_from_long, choose_bag_and_label, infer_long, long_columns, refuse_empty_bags
-from bagwise.io._rows import Table, as_table
+from bagwise.io._rows import TableFile, as_table
 from bagwise.io._table import Spread, read_columns, read_described, read_description, read_header, write_table
 
 _BLOCK = 10_000  # instances that are converted to text at a time
@@ -128,7 +128,7 @@ def load_csv(
 
 
 def bags_of_table(
-    table: Table, bag: str | None, label: str | None, features: Sequence[str] | None
+    table: TableFile, bag: str | None, label: str | None, features: Sequence[str] | None
 ) -> tuple[Bags, np.ndarray | None]:
     """Build bags from a table without a description."""
     where, header = repr(str(table)), read_header(table)

@@ -150,7 +150,7 @@ def format_of(path: Path, format: str | None = None) -> str:
     if not path.exists():
         raise FileNotFoundError(f"there is no file or folder {str(path)!r}.")
     if format is not None:
-        return _known(format)
+        return _checked_format(format)
     if path.is_dir():
         return folder_format(path)
     return "csv" if path.suffix.lower() in _TEXT else _by_name(path)
@@ -194,13 +194,13 @@ def save_bags(path: FilePath, bags: Bags, y: ArrayLike | None = None, *, format:
     suffix = Path(path).suffix.lower()
     if format is None and suffix in _TEXT:
         raise ValueError(f"{suffix} files can be read but not written; write .parquet, .npz or .csv.")
-    name = _known(format) if format is not None else _by_name(Path(path))
+    name = _checked_format(format) if format is not None else _by_name(Path(path))
     if not FORMATS[name].can_write:
         raise ValueError(f"{name} files can be read but not written; write .parquet, .npz or .csv.")
     return FORMATS[name].writer()(path, bags, y)
 
 
-def _known(name: str) -> str:
+def _checked_format(name: str) -> str:
     if name not in FORMATS:
         raise ValueError(f"format is {name!r}; expected one of {', '.join(FORMATS)}.")
     return name
@@ -224,7 +224,7 @@ def _by_name(path: Path) -> str:
 def folder_format(path: Path) -> str:
     """Return the format of a folder, detected from the files in it."""
     for name, patterns in {"h5": ("*.h5",), "npy": ("*.npy", "features/*.npy")}.items():
-        if any(found.is_file() for pattern in patterns for found in path.glob(pattern)):
+        if any(file.is_file() for pattern in patterns for file in path.glob(pattern)):
             return name
     if any(path.glob("*.parquet")):
         raise ValueError(

@@ -152,21 +152,21 @@ def _own_dataset(file: Any, name: str) -> Any:
     if file.id.links.get_info(name.encode()).type == h5py.h5l.TYPE_EXTERNAL:
         link = file.get(name, getlink=True)
         raise ValueError(f"{file.filename!r}: {name!r} is a link into another file, {link.filename!r}.")
-    found = h5py.h5o.open(file.id, name.encode())
-    if not isinstance(found, h5py.h5d.DatasetID):
+    dataset = h5py.h5o.open(file.id, name.encode())
+    if not isinstance(dataset, h5py.h5d.DatasetID):
         return None
-    how = found.get_create_plist()
-    lies_elsewhere = how.get_external_count() or how.get_layout() == h5py.h5d.VIRTUAL
-    if lies_elsewhere or h5py.h5f.get_name(found) != h5py.h5f.get_name(file.id):
+    properties = dataset.get_create_plist()
+    is_external = properties.get_external_count() or properties.get_layout() == h5py.h5d.VIRTUAL
+    if is_external or h5py.h5f.get_name(dataset) != h5py.h5f.get_name(file.id):
         raise ValueError(f"{file.filename!r}: the values of {name!r} are stored in another file.")
-    shape, stored = found.shape, found.get_storage_size()
-    claimed = math.prod(shape or ()) * found.dtype.itemsize
+    shape, stored = dataset.shape, dataset.get_storage_size()
+    claimed = math.prod(shape or ()) * dataset.dtype.itemsize
     if claimed > _SMALL_BYTES + _MOST_OF_A_BYTE * stored:
         raise ValueError(
             f"{file.filename!r}: {name!r} has shape {shape}, which needs {claimed:,} bytes, but only "
             f"{stored:,} bytes are stored."
         )
-    return h5py.Dataset(found)
+    return h5py.Dataset(dataset)
 
 
 def _h5py() -> Any:

@@ -149,9 +149,9 @@ def _read(path: Path) -> np.ndarray:
         with open(path, "rb", buffering=0) as file:
             start = file.read(_SMALL_BYTES)
         if len(start) < _SMALL_BYTES:
-            found = _parsed(start)
-            if found is not None:
-                return found
+            array = _parsed(start)
+            if array is not None:
+                return array
         # Memory-map the file: numpy compares the declared size with the file size, and the values are copied
         # directly into the matrix of all bags. Small files that are damaged or unusual are also read here.
         return np.load(path, mmap_mode="r", allow_pickle=False)

@@ -81,7 +81,7 @@ def save_parquet(
     n_written = 0
     first = None
     with replacing(path) as temporary, _Writer(temporary) as writer:
-        for number, (part, labels) in enumerate(parts):
+        for i_part, (part, labels) in enumerate(parts):
             part, labels = check_bags(part, labels, "Parquet")
             if layout == "long":
                 refuse_empty_bags(part)
@@ -94,7 +94,7 @@ def save_parquet(
             first = first or description
             if description != first:
                 raise ValueError(
-                    f"the columns, dtypes or features of part {number} differ from those of part 0."
+                    f"the columns, dtypes or features of part {i_part} differ from those of part 0."
                 )
             rows = max(1, _GROUP_BYTES // (part.n_features * part.instances.itemsize))
             for run in cut(part.offsets, rows):

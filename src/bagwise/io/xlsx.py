@@ -96,14 +96,14 @@ class Sheet:
                 )
             sheet = book[self.name] if self.name is not None else book.worksheets[0]
             width = 0
-            for number, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
+            for i, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
                 row = [_text(cell) for cell in cells]
                 if not any(row):
                     continue
                 while row and not row[-1] and len(row) > width:
                     row.pop()
                 width = width or len(row)
-                yield number, row + [""] * (width - len(row))
+                yield i, row + [""] * (width - len(row))
 
 
 def _openpyxl() -> Any:

@@ -51,9 +51,9 @@ def make_card(model: Any, *, trusted: list[str], about: dict[str, Any] | None = 
     about : dict, optional
         Additional information from the caller, as JSON values.
     """
-    names = _known(model, "feature_names_in_")
-    n_features = _known(model, "n_features_in_")
-    classes = _known(model, "classes_")
+    names = _fitted_attribute(model, "feature_names_in_")
+    n_features = _fitted_attribute(model, "n_features_in_")
+    classes = _fitted_attribute(model, "classes_")
     return {
         "class": name_of(type(model)),
         "parameters": {name: _plain(value) for name, value in sorted(model.get_params().items())},
@@ -79,7 +79,7 @@ def name_of(cls: type) -> str:
     return ".".join(name_in_files(cls.__module__, cls.__name__))
 
 
-def _known(model: Any, name: str) -> Any:
+def _fitted_attribute(model: Any, name: str) -> Any:
     """Return a fitted attribute, or None if the model is not fitted or does not have it."""
     try:
         return getattr(model, name, None)
@@ -89,16 +89,20 @@ def _known(model: Any, name: str) -> Any:
 
 def digest_of(model: Any) -> str | None:
     """Return the digest of the training bags of a model, or of the part that was fitted to bags."""
-    own = _known(model, "training_digest_")
-    if own is not None:
-        return str(own)
-    steps = [step for _, step in _known(model, "steps") or ()]
-    inside = [_known(model, "best_estimator_"), _known(model, "estimator_"), *reversed(steps)]
-    estimators = _known(model, "estimators_")
+    digest = _fitted_attribute(model, "training_digest_")
+    if digest is not None:
+        return str(digest)
+    steps = [step for _, step in _fitted_attribute(model, "steps") or ()]
+    inside = [
+        _fitted_attribute(model, "best_estimator_"),
+        _fitted_attribute(model, "estimator_"),
+        *reversed(steps),
+    ]
+    estimators = _fitted_attribute(model, "estimators_")
     inside += [] if estimators is None else list(estimators)[:1]
     for part in inside:
-        if hasattr(part, "get_params") and (found := digest_of(part)) is not None:
-            return found
+        if hasattr(part, "get_params") and (part_digest := digest_of(part)) is not None:
+            return part_digest
     return None
 
 

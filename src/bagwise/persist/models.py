@@ -227,10 +227,10 @@ def _shown(value: Any) -> str:
 
 
 def _type_names(trusted: Iterable[str | type]) -> set[str]:
-    given = [trusted] if isinstance(trusted, (str, type)) else trusted
-    if not isinstance(given, Iterable):
+    types = [trusted] if isinstance(trusted, (str, type)) else trusted
+    if not isinstance(types, Iterable):
         raise TypeError(f"trusted is {trusted!r}; expected a list of types or type names.")
-    items = list(given)
+    items = list(types)
     strange = [item for item in items if not isinstance(item, (str, type))]
     if strange:
         raise TypeError(f"trusted contains {strange[0]!r}; expected types or type names.")
@@ -239,15 +239,15 @@ def _type_names(trusted: Iterable[str | type]) -> set[str]:
 
 def _sentence(error: BaseException) -> str:
     """Return the message of an error as one line that ends with a full stop."""
-    told = " ".join(str(error).split()) or type(error).__name__
-    return told if told.endswith(".") else f"{told}."
+    message = " ".join(str(error).split()) or type(error).__name__
+    return message if message.endswith(".") else f"{message}."
 
 
 def _versions(card: dict[str, Any]) -> str:
     versions = card.get("versions") if isinstance(card, dict) else None
     if not isinstance(versions, dict):
         return "an unknown version"
-    return ", ".join(f"{name} {number}" for name, number in versions.items()) or "an unknown version"
+    return ", ".join(f"{name} {version}" for name, version in versions.items()) or "an unknown version"
 
 
 def refuse_other_centers(model: Any) -> None:

@@ -77,7 +77,7 @@ def _kernel_cache() -> Any:
     if not hasattr(implementation, "_locator_classes") or not any(_FOLDER.glob("*.py")):
         return None
 
-    class Stamp:
+    class KernelLocator:
         def __init__(self, *arguments: Any):  # the function and its file
             super().__init__(*arguments)
             self._file = Path(arguments[1])
@@ -88,7 +88,9 @@ def _kernel_cache() -> Any:
         def get_disambiguator(self) -> str:
             return "kernel"  # instead of numba's line number, which changes if comments change
 
-    locators = [type(locator.__name__, (Stamp, locator), {}) for locator in implementation._locator_classes]
+    locators = [
+        type(locator.__name__, (KernelLocator, locator), {}) for locator in implementation._locator_classes
+    ]
 
     class Cache(caching.FunctionCache):
         _impl_class: Any = type("Implementation", (implementation,), {"_locator_classes": locators})

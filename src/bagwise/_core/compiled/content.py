@@ -8,8 +8,8 @@ from bagwise._core.compiled.compiling import kernel
 
 
 @kernel
-def content_keys(words, offsets):
-    """Return a 64-bit hash of ``words[offsets[i]:offsets[i + 1]]`` for every instance i: shape (n,).
+def content_keys(values, offsets):
+    """Return a 64-bit hash of ``values[offsets[i]:offsets[i + 1]]`` for every instance i: shape (n,).
 
     Instances with equal content have equal keys, independent of their position. Keys of different content are
     practically random (the finaliser of MurmurHash3, applied word by word). O(number of words).
@@ -20,7 +20,7 @@ def content_keys(words, offsets):
     for i in range(len(keys)):
         key = high
         for j in range(offsets[i], offsets[i + 1]):
-            key = (key ^ words[j]) * low
+            key = (key ^ values[j]) * low
             key ^= key >> half
         key = (key ^ (key >> third)) * high
         keys[i] = key ^ (key >> half)

@@ -79,15 +79,15 @@ def violations(gradient, x, alpha):
 
 
 @kernel
-def learn_curvature(H, y, found, expected, predicted):
+def learn_curvature(H, y, observed, expected, predicted):
     """Return `H` with its curvature along a step replaced by the observed one, (k, k).
 
-    The formula (BFGS) is H + y y' / found - e e' / predicted. `y` (k,) is the change of the gradient along
-    the step s, and `expected` is e = H s. The divisors are `found` = s'y and `predicted` = s'Hs.
+    The formula (BFGS) is H + y y' / observed - e e' / predicted. `y` (k,) is the change of the gradient along
+    the step s, and `expected` is e = H s. The divisors are `observed` = s'y and `predicted` = s'Hs.
     """
     learned = np.empty_like(H)
     for i in range(len(y)):
-        a, b = y[i] / found, expected[i] / predicted
+        a, b = y[i] / observed, expected[i] / predicted
         for j in range(len(y)):
             learned[i, j] = H[i, j] + (a * y[j] - b * expected[j])
     return learned

@@ -78,15 +78,15 @@ def forward(p, q, d, begin, end, top, absorbs, rows, slopes):
         old, new = rows[i], rows[i + 1]
         left = 0.0
         for k in range(min(i, top) + 1):
-            here = old[k]
-            new[k] = qi * here + pi * left
-            left = here
+            current = old[k]
+            new[k] = qi * current + pi * left
+            left = current
         if slopes is not None:
             di, left, left_slope = d[begin + i], 0.0, 0.0
             for k in range(min(i, top) + 1):
-                here, here_slope = old[k], slopes[i, k]
-                slopes[i + 1, k] = qi * here_slope + pi * left_slope + di * (left - here)
-                left, left_slope = here, here_slope
+                current, slope = old[k], slopes[i, k]
+                slopes[i + 1, k] = qi * slope + pi * left_slope + di * (left - current)
+                left, left_slope = current, slope
         if i < top:
             new[i + 1] = pi * old[i]
             if slopes is not None:

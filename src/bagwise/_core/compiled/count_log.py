@@ -67,22 +67,22 @@ def take_instance(eta, v, j, top, absorbs, theta, before, proba, after):
     positive, negative, with_it, without_it = 0.0, 0.0, 0.0, 0.0
     for n in range(min(j + 1, top) + 1):
         share, rest = both_sigmas(theta[n])
-        one, none = share * proba[n], rest * proba[n]
-        after_one, after_none = share * after[n], rest * after[n]
-        proba[n], after[n] = none, after_none
+        present, absent = share * proba[n], rest * proba[n]
+        after_present, after_absent = share * after[n], rest * after[n]
+        proba[n], after[n] = absent, after_absent
         if n > 0:
-            proba[n - 1] += one
-            after[n - 1] += after_one + one * v[j]
-            positive += one
-            with_it += after_one + one * before[n - 1]
+            proba[n - 1] += present
+            after[n - 1] += after_present + present * v[j]
+            positive += present
+            with_it += after_present + present * before[n - 1]
         if absorbs and n == top and j >= top:
-            after[n] += p * none * v[j]
-            positive, negative = positive + p * none, negative + q * none
-            with_it += p * (after_none + none * before[n])
-            without_it += q * (after_none + none * before[n])
+            after[n] += p * absent * v[j]
+            positive, negative = positive + p * absent, negative + q * absent
+            with_it += p * (after_absent + absent * before[n])
+            without_it += q * (after_absent + absent * before[n])
         elif n <= j:
-            negative += none
-            without_it += after_none + none * before[n]
+            negative += absent
+            without_it += after_absent + absent * before[n]
     return positive, negative, with_it, without_it
 
 
@@ -169,7 +169,7 @@ def improbable_bags(
     log_weight,
     first,
     last,
-    which,
+    indices,
     posterior,
     complement,
     slope,
@@ -178,13 +178,13 @@ def improbable_bags(
     each,
     out,
 ):
-    """Process the bags in `which` like `count_leaf.small_bags`; write log P(y_i) to `out`.
+    """Process the bags in `indices` like `count_leaf.small_bags`; write log P(y_i) to `out`.
 
     `slope` is the gradient if v has length 0, else the Hessian times v. An impossible label carries no
     information about the instances: their posterior is sigma(eta), and the gradient is 0. The same holds for
     a bag with a NaN, except that the gradient is NaN.
     """
-    for i in which:
+    for i in indices:
         start, stop = offsets[i], offsets[i + 1]
         m, cap, begin = stop - start, last[i, y[i]], first[i, y[i]]
         absorbs = cap < m and log_weight[begin + cap] > -math.inf

@@ -39,7 +39,7 @@ from bagwise._core.compiled.count_leaf import (
 
 # Columns of the node table: first and last count of a window, and its start in the array that contains all
 # windows.
-LOW, HIGH, PLACE = 0, 1, 2
+LOW, HIGH, START = 0, 1, 2
 # Probability that a node may remove, and the smallest likelihood for which this error is negligible.
 DROP, SAFE_WITHOUT = 1e-30, 1e-10
 # From this many counts on, removing the ends is faster.
@@ -56,7 +56,7 @@ def leaf_size(m, top):
 @kernel
 def trim(values, node, drop):
     """Shorten a node's window at both ends, by a probability below `drop` each. O(width)."""
-    begin, end = node[PLACE], node[PLACE] + node[HIGH] - node[LOW]
+    begin, end = node[START], node[START] + node[HIGH] - node[LOW]
     lost = values[begin]
     while lost < drop and begin < end:
         begin += 1
@@ -65,25 +65,25 @@ def trim(values, node, drop):
     while lost < drop and begin < end:
         end -= 1
         lost += values[end]
-    node[HIGH] = node[LOW] + end - node[PLACE]
-    node[LOW] += begin - node[PLACE]
-    node[PLACE] = begin
+    node[HIGH] = node[LOW] + end - node[START]
+    node[LOW] += begin - node[START]
+    node[START] = begin
 
 
 @kernel
 def convolve(x, left, y, right, out, node, top, absorbs):
     """Add the convolution of two children's windows, in `x` and `y`, to the node's in `out`. O(product)."""
-    b = y[right[PLACE] : right[PLACE] + right[HIGH] - right[LOW] + 1]
+    b = y[right[START] : right[START] + right[HIGH] - right[LOW] + 1]
     for s in range(left[LOW], left[HIGH] + 1):
-        factor = x[left[PLACE] + s - left[LOW]]
-        first = node[PLACE] + s + right[LOW] - node[LOW]
+        factor = x[left[START] + s - left[LOW]]
+        first = node[START] + s + right[LOW] - node[LOW]
         inside = max(0, min(len(b), top - s - right[LOW] + 1))
         target = out[first : first + inside]
         for t in range(inside):
             target[t] += factor * b[t]
         if absorbs:
             for t in range(inside, len(b)):
-                out[node[PLACE] + top - node[LOW]] += factor * b[t]
+                out[node[START] + top - node[LOW]] += factor * b[t]
 
 
 @kernel(reorder=True)
@@ -93,17 +93,17 @@ def correlate(x, of, context, node, out, child, top, absorbs):
         first, last = max(of[LOW], node[LOW] - s), min(of[HIGH], node[HIGH] - s)
         total = 0.0
         if first <= last:
-            a = x[of[PLACE] + first - of[LOW] : of[PLACE] + last - of[LOW] + 1]
-            place = node[PLACE] + s + first - node[LOW]
-            c = context[place : place + len(a)]
+            a = x[of[START] + first - of[LOW] : of[START] + last - of[LOW] + 1]
+            start = node[START] + s + first - node[LOW]
+            c = context[start : start + len(a)]
             for t in range(len(a)):
                 total += a[t] * c[t]
         if absorbs and node[HIGH] == top:
             beyond = 0.0
             for t in range(max(of[LOW], top - s + 1), of[HIGH] + 1):
-                beyond += x[of[PLACE] + t - of[LOW]]
-            total += beyond * context[node[PLACE] + top - node[LOW]]
-        out[child[PLACE] + s - child[LOW]] += total
+                beyond += x[of[START] + t - of[LOW]]
+            total += beyond * context[node[START] + top - node[LOW]]
+        out[child[START] + s - child[LOW]] += total
 
 
 @kernel
@@ -112,7 +112,7 @@ def normalise_window(values, slopes, node):
 
     A window whose entries are all below SAFE is not changed; see `needs_scaling`.
     """
-    begin, end = node[PLACE], node[PLACE] + node[HIGH] - node[LOW] + 1
+    begin, end = node[START], node[START] + node[HIGH] - node[LOW] + 1
     largest, times = 0.0, 0
     for k in range(begin, end):
         largest = max(largest, values[k])
@@ -144,36 +144,36 @@ def plan_tree(m, leaf, top):
 def grow(levels, nodes, values, slopes, scaled, used, top, absorbs, drop):
     """Convolve distributions up to the root; `used` is the total length of the leaves' windows."""
     for level in range(1, len(levels) - 1):
-        for number in range(levels[level + 1] - levels[level]):
-            node = nodes[levels[level] + number]
-            left = levels[level - 1] + 2 * number
+        for i in range(levels[level + 1] - levels[level]):
+            node = nodes[levels[level] + i]
+            left = levels[level - 1] + 2 * i
             if left + 1 >= levels[level]:  # a node with one child copies it
                 for column in range(3):
                     node[column] = nodes[left, column]
-                scaled[levels[level] + number] = scaled[left]
+                scaled[levels[level] + i] = scaled[left]
                 continue
-            one, two = nodes[left], nodes[left + 1]
-            node[LOW] = min(one[LOW] + two[LOW], top)
-            node[HIGH] = min(one[HIGH] + two[HIGH], top)
-            node[PLACE] = used
+            first, second = nodes[left], nodes[left + 1]
+            node[LOW] = min(first[LOW] + second[LOW], top)
+            node[HIGH] = min(first[HIGH] + second[HIGH], top)
+            node[START] = used
             used += node[HIGH] - node[LOW] + 1
-            convolve(values, one, values, two, values, node, top, absorbs)
+            convolve(values, first, values, second, values, node, top, absorbs)
             if slopes is not None:
-                convolve(slopes, one, values, two, slopes, node, top, absorbs)
-                convolve(values, one, slopes, two, slopes, node, top, absorbs)
+                convolve(slopes, first, values, second, slopes, node, top, absorbs)
+                convolve(values, first, slopes, second, slopes, node, top, absorbs)
             if drop > 0.0:
                 trim(values, node, drop)
             times = normalise_window(values, slopes, node)
-            scaled[levels[level] + number] = scaled[left] + scaled[left + 1] + times
+            scaled[levels[level] + i] = scaled[left] + scaled[left + 1] + times
 
 
 @kernel
 def descend(levels, nodes, values, slopes, context, bends, top, absorbs):
     """Compute the contexts of all nodes, from the root down to the leaves."""
     for level in range(len(levels) - 2, 0, -1):
-        for number in range(levels[level + 1] - levels[level]):
-            node = nodes[levels[level] + number]
-            left = levels[level - 1] + 2 * number
+        for i in range(levels[level + 1] - levels[level]):
+            node = nodes[levels[level] + i]
+            left = levels[level - 1] + 2 * i
             if left + 1 >= levels[level]:
                 continue  # a single child shares its parent's window
             for side in range(2):
@@ -212,43 +212,43 @@ def large_bag(p, q, d, m, top, absorbs, weight, space, tilted, sums, final, drop
         slopes = tilted[: (leaf + 1) * stride].reshape((leaf + 1, stride))
         tilts, bends = np.zeros(length), np.zeros(length)
     used = 0
-    for number in range(levels[1]):
-        begin, end = number * leaf, min((number + 1) * leaf, m)
+    for i in range(levels[1]):
+        begin, end = i * leaf, min((i + 1) * leaf, m)
         high = min(end - begin, top)
-        scaled[number] = forward(p, q, d, begin, end, high, absorbs, rows, slopes)
+        scaled[i] = forward(p, q, d, begin, end, high, absorbs, rows, slopes)
         copy(rows[end - begin], 0, values, used, high + 1)
         if tilted is not None:
             copy(slopes[end - begin], 0, tilts, used, high + 1)  # type: ignore[index]
-        nodes[number, HIGH], nodes[number, PLACE] = high, used
+        nodes[i, HIGH], nodes[i, START] = high, used
         if drop > 0.0:
-            trim(values, nodes[number], drop)
+            trim(values, nodes[i], drop)
         used += high + 1
     grow(levels, nodes, values, tilts, scaled, used, top, absorbs, drop)
     root = nodes[levels[-1] - 1]
-    low, width, place = root[LOW], root[HIGH] - root[LOW] + 1, root[PLACE]
+    low, width, start = root[LOW], root[HIGH] - root[LOW] + 1, root[START]
     for n in range(top + 1):
         final[n] = 0.0
-    copy(values, place, final, low, width)
+    copy(values, start, final, low, width)
     total = weigh(final, weight, low, low + width - 1)
     if not total > (SAFE_WITHOUT if drop > 0.0 else SAFE):
         return math.nan, total
     if sums.shape[1]:
-        copy(weight, low, contexts, place, width)
+        copy(weight, low, contexts, start, width)
         descend(levels, nodes, values, tilts, contexts, bends, top, absorbs)
         context, bend = np.empty(stride), np.empty(stride)
-        for number in range(levels[1]):
-            begin, end = number * leaf, min((number + 1) * leaf, m)
+        for i in range(levels[1]):
+            begin, end = i * leaf, min((i + 1) * leaf, m)
             high = min(end - begin, top)
-            low, width, place = (
-                nodes[number, LOW],
-                nodes[number, HIGH] + 1 - nodes[number, LOW],
-                nodes[number, PLACE],
+            low, width, start = (
+                nodes[i, LOW],
+                nodes[i, HIGH] + 1 - nodes[i, LOW],
+                nodes[i, START],
             )
             for n in range(stride):
                 context[n] = bend[n] = 0.0
-            copy(contexts, place, context, low, width)
+            copy(contexts, start, context, low, width)
             if tilted is not None:
-                copy(bends, place, bend, low, width)
+                copy(bends, start, bend, low, width)
             forward(p, q, d, begin, end, high, absorbs, rows, slopes)
             if not backward(p, q, d, begin, end, high, absorbs, rows, slopes, context, bend, sums) > SAFE:
                 return math.nan, total
@@ -264,7 +264,7 @@ def large_bags(
     log_weight,
     first,
     last,
-    which,
+    indices,
     posterior,
     complement,
     slope,
@@ -275,12 +275,12 @@ def large_bags(
     tilted,
     out,
 ):
-    """Process the bags in `which` like `count_leaf.small_bags`; write log P(y_i), or NaN, to `out`."""
+    """Process the bags in `indices` like `count_leaf.small_bags`; write log P(y_i), or NaN, to `out`."""
     size = largest_size(offsets)
     p, q, weight, final = np.empty(size), np.empty(size), np.empty(size + 1), np.empty(size + 1)
     sums = np.empty((3, size if len(posterior) or len(slope) else 0))
     space = np.empty(BUDGET)
-    for i in which:
+    for i in indices:
         start, stop = offsets[i], offsets[i + 1]
         m, cap = stop - start, last[i, y[i]]
         largest = fill_weights(log_weight, first[i, y[i]], min(cap, m), weight)

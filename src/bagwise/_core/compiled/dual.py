@@ -32,7 +32,7 @@ def pair_steps(rows, point, diagonal, lower, upper, u, gradient, eps, max_steps)
         if i < 0:
             return step
         row_i = rows[point[i]]
-        own = diagonal[point[i]]
+        diagonal_i = diagonal[point[i]]
         j, slope, gain, curvature = -1, 0.0, 0.0, 1.0
         for k in range(n):
             if u[k] > lower[k]:
@@ -40,7 +40,7 @@ def pair_steps(rows, point, diagonal, lower, upper, u, gradient, eps, max_steps)
                 if rise > 0.0:
                     slope = max(slope, rise)
                     p = point[k]
-                    along = max(own + diagonal[p] - 2.0 * row_i[p], FLAT * (own + diagonal[p]))
+                    along = max(diagonal_i + diagonal[p] - 2.0 * row_i[p], FLAT * (diagonal_i + diagonal[p]))
                     # the same as rise^2 / along > gain / curvature, but without a division
                     if rise * rise * curvature > gain * along or j < 0:
                         j, gain, curvature = k, rise * rise, along

@@ -27,10 +27,10 @@ def log_add(a, b):
 def fill_stay(log_p, j, labels, stay):
     """Write stay[S] = log P(class of instance j is the background or in S), for all subsets S."""
     stay[0] = log_p[j, 0]
-    for place in range(len(labels)):
-        bit = 1 << place
+    for k in range(len(labels)):
+        bit = 1 << k
         for S in range(bit):
-            stay[bit + S] = log_add(stay[S], log_p[j, labels[place]])
+            stay[bit + S] = log_add(stay[S], log_p[j, labels[k]])
 
 
 @kernel
@@ -38,10 +38,10 @@ def step_forward(log_p, j, labels, stay, before, after):
     """Write after[S] = log P(label set of the instances up to j is S), from that of those before j."""
     for S in range(len(stay)):
         value = before[S] + stay[S]
-        for place in range(len(labels)):
-            bit = 1 << place
+        for k in range(len(labels)):
+            bit = 1 << k
             if S & bit:
-                value = log_add(value, before[S ^ bit] + log_p[j, labels[place]])
+                value = log_add(value, before[S ^ bit] + log_p[j, labels[k]])
         after[S] = value
 
 
@@ -50,10 +50,10 @@ def step_backward(log_p, j, labels, stay, after):
     """Update after[S] = log P(Y | label set of the instances up to j is S) to the instances before j."""
     for S in range(len(stay)):  # in place: an entry depends only on itself and on later entries
         value = after[S] + stay[S]
-        for place in range(len(labels)):
-            bit = 1 << place
+        for k in range(len(labels)):
+            bit = 1 << k
             if not S & bit:
-                value = log_add(value, after[S | bit] + log_p[j, labels[place]])
+                value = log_add(value, after[S | bit] + log_p[j, labels[k]])
         after[S] = value
 
 
@@ -65,9 +65,9 @@ def fill_posterior(log_p, j, labels, before, after, log_likelihood, posterior):
             continue
         reached = before[S] - log_likelihood
         posterior[j, 0] += math.exp(reached + log_p[j, 0] + after[S])
-        for place in range(len(labels)):
-            c = labels[place]
-            posterior[j, c] += math.exp(reached + log_p[j, c] + after[S | (1 << place)])
+        for k in range(len(labels)):
+            c = labels[k]
+            posterior[j, c] += math.exp(reached + log_p[j, c] + after[S | (1 << k)])
 
 
 @kernel
@@ -91,20 +91,20 @@ def label_set_estep(log_p, offsets, starts, labels):
     stay_memory, after_memory = np.empty(widest), np.empty(widest)
     for i in range(n_bags):
         begin, m = offsets[i], offsets[i + 1] - offsets[i]
-        own = labels[starts[i] : starts[i + 1]]
-        n_sets = 1 << len(own)
+        bag_labels = labels[starts[i] : starts[i + 1]]
+        n_sets = 1 << len(bag_labels)
         forward = memory[: (m + 1) * n_sets].reshape(m + 1, n_sets)
         stay, after = stay_memory[:n_sets], after_memory[:n_sets]
         forward[0, :] = -math.inf
         forward[0, 0] = 0.0
         for j in range(m):
-            fill_stay(log_p, begin + j, own, stay)
-            step_forward(log_p, begin + j, own, stay, forward[j], forward[j + 1])
+            fill_stay(log_p, begin + j, bag_labels, stay)
+            step_forward(log_p, begin + j, bag_labels, stay, forward[j], forward[j + 1])
         log_likelihood[i] = forward[m, n_sets - 1]
         after[:] = -math.inf
         after[n_sets - 1] = 0.0
         for j in range(m - 1, -1, -1):
-            fill_posterior(log_p, begin + j, own, forward[j], after, log_likelihood[i], posterior)
-            fill_stay(log_p, begin + j, own, stay)
-            step_backward(log_p, begin + j, own, stay, after)
+            fill_posterior(log_p, begin + j, bag_labels, forward[j], after, log_likelihood[i], posterior)
+            fill_stay(log_p, begin + j, bag_labels, stay)
+            step_backward(log_p, begin + j, bag_labels, stay, after)
     return log_likelihood, posterior

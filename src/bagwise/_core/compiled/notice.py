@@ -33,33 +33,33 @@ class CompilingNotice(event.Listener):
         self._depth = 0
         self._began = self._spent = 0.0
         self._timer: threading.Timer | None = None
-        self._is_said = False
+        self._is_shown = False
 
-    def on_start(self, told: Any) -> None:
+    def on_start(self, compile_event: Any) -> None:
         """Start the timer, unless another function of bagwise is being compiled."""
-        if not _is_ours(told) or self._is_said:
+        if not _is_ours(compile_event) or self._is_shown:
             return
         self._depth += 1
         if self._depth > 1:
             return
         self._began = time.monotonic()
-        self._timer = threading.Timer(max(0.0, self.patience - self._spent), self._say)
+        self._timer = threading.Timer(max(0.0, self.patience - self._spent), self._show)
         self._timer.daemon = True
         self._timer.start()
 
-    def on_end(self, told: Any) -> None:
+    def on_end(self, compile_event: Any) -> None:
         """Stop the timer, and add the time that compiling took."""
-        if not _is_ours(told) or self._depth == 0:
+        if not _is_ours(compile_event) or self._depth == 0:
             return
         self._depth -= 1
         if self._depth == 0 and self._timer is not None:
             self._timer.cancel()
             self._spent += time.monotonic() - self._began
 
-    def _say(self) -> None:
-        if self._is_said or multiprocessing.current_process().name != "MainProcess":
+    def _show(self) -> None:
+        if self._is_shown or multiprocessing.current_process().name != "MainProcess":
             return
-        self._is_said = True
+        self._is_shown = True
         if sys.stderr.isatty() or "ipykernel" in sys.modules:
             sys.stderr.write(f"\r{_NOTICE}\n")
             sys.stderr.flush()
@@ -67,8 +67,8 @@ class CompilingNotice(event.Listener):
             logging.getLogger("bagwise").info(_NOTICE)
 
 
-def _is_ours(told: Any) -> bool:
-    function = getattr((told.data or {}).get("dispatcher"), "py_func", None)
+def _is_ours(compile_event: Any) -> bool:
+    function = getattr((compile_event.data or {}).get("dispatcher"), "py_func", None)
     return str(getattr(function, "__module__", "")).startswith("bagwise.")
 
 

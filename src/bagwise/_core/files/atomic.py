@@ -24,7 +24,7 @@ def replacing(path: FilePath) -> Iterator[Path]:
     permissions are kept. If `path` is a symbolic link, the file that it points to is replaced.
     """
     path = Path(os.path.realpath(path))
-    part = _beside(path)
+    part = _temporary_path(path)
     try:
         yield part
         if path.exists():
@@ -58,7 +58,7 @@ def replacing_folder(path: FilePath) -> Iterator[Path]:
     path = Path(path)
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise FileExistsError(f"{str(path)!r} exists already; name a new folder.")
-    part = _beside(path)
+    part = _temporary_path(path)
     part.mkdir()
     try:
         yield part
@@ -70,7 +70,7 @@ def replacing_folder(path: FilePath) -> Iterator[Path]:
         raise
 
 
-def _beside(path: Path) -> Path:
+def _temporary_path(path: Path) -> Path:
     """Return a temporary name next to `path`, and remove temporary files of saves that were killed."""
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {str(path.parent)!r} to write to.")

@@ -36,8 +36,8 @@ def reading(path: Any, kind: str) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, ValueError) and str(path) in str(error):
             raise  # one of our own messages
-        what = " ".join(str(error).split()) or type(error).__name__
-        raise ValueError(f"{str(path)!r} is not a readable {kind}: {what}") from error
+        message = " ".join(str(error).split()) or type(error).__name__
+        raise ValueError(f"{str(path)!r} is not a readable {kind}: {message}") from error
 
 
 def refuse_false_sizes(file: Any) -> None:

@@ -411,14 +411,14 @@ class Bags(AnyBags):
             values = self._instance_columns[column]
         else:
             values = np.asarray(column)
-            expected, what = (
+            expected, rows_name = (
                 (self.n_instances, "instances")
                 if self._source_rows is None
                 else (self._n_source_rows, "input rows")
             )
             if values.shape != (expected,):
                 raise ValueError(
-                    f"column has shape {values.shape} but there are {expected} {what}; "
+                    f"column has shape {values.shape} but there are {expected} {rows_name}; "
                     "pass one value for each of them."
                 )
             if self._source_rows is not None:
@@ -578,21 +578,23 @@ class Bags(AnyBags):
         return nw.from_dict(table, backend=frame_backend(backend)).to_native()
 
     def _describe(self, columns: slice) -> tuple[np.ndarray, ...]:
-        some = self._instances[:, columns]
-        X = np.asarray(some.toarray() if sp.issparse(some) else some, dtype=np.float64)
-        there = ~np.isnan(X)
-        n = there.sum(axis=0)
+        selected = self._instances[:, columns]
+        X = np.asarray(selected.toarray() if sp.issparse(selected) else selected, dtype=np.float64)
+        is_present = ~np.isnan(X)
+        n = is_present.sum(axis=0)
         with np.errstate(all="ignore"):  # features without values, or with infinite ones, become NaN
-            mean = np.where(there, X, 0.0).sum(axis=0) / n
-            centred = np.where(there, X - mean, 0.0)
+            mean = np.where(is_present, X, 0.0).sum(axis=0) / n
+            centred = np.where(is_present, X - mean, 0.0)
             square = np.square(centred).sum(axis=0)
             full = np.flatnonzero(self.sizes)
             starts = self._offsets[:-1][full]
-            n_each = np.add.reduceat(there, starts, axis=0, dtype=np.float64) if len(full) else there
+            n_each = (
+                np.add.reduceat(is_present, starts, axis=0, dtype=np.float64) if len(full) else is_present
+            )
             sums = np.add.reduceat(centred, starts, axis=0) if len(full) else centred
             between = np.where(n_each > 0, np.square(sums) / n_each, 0.0).sum(axis=0) / square
             low, high = (
-                reduce(np.where(there, X, fill), axis=0, initial=fill)
+                reduce(np.where(is_present, X, fill), axis=0, initial=fill)
                 for reduce, fill in ((np.min, np.inf), (np.max, -np.inf))
             )
             std = np.sqrt(square / n)
@@ -655,8 +657,8 @@ class Bags(AnyBags):
     def _groups(self, groups: Any) -> np.ndarray:
         if isinstance(groups, str):
             if groups not in self._bag_columns:
-                known = sorted(self._bag_columns)
-                raise KeyError(f"there is no bag column {groups!r}; there are {known}.")
+                names = sorted(self._bag_columns)
+                raise KeyError(f"there is no bag column {groups!r}; there are {names}.")
             groups = self._bag_columns[groups]
         values = group_of_each(groups, len(self))
         missing = np.array([value is None or value != value for value in values.tolist()], dtype=bool)

@@ -71,7 +71,7 @@ class AnyBags(ABC):
 
     def __repr__(self) -> str:
         counts = {"bag": len(self), "instance": self.n_instances, "feature": self.n_features}
-        shown = ", ".join(f"{n:,} {what}{'s' if n != 1 else ''}" for what, n in counts.items())
+        shown = ", ".join(f"{n:,} {noun}{'s' if n != 1 else ''}" for noun, n in counts.items())
         return f"{type(self).__name__}({shown})"
 
     def _repr_html_(self) -> str:
@@ -114,10 +114,10 @@ class AnyBags(ABC):
         """Raise an error that names the first bag without instances, if there is one."""
         empty = self.sizes == 0
         if empty.any():
-            number = int(np.argmax(empty))
-            id_ = as_python(self.ids[number])
-            name = "" if np.array_equal(id_, number) else f" ({id_!r})"
-            raise ValueError(f"bag {number}{name} is empty; every bag needs at least one instance.")
+            index = int(np.argmax(empty))
+            id_ = as_python(self.ids[index])
+            name = "" if np.array_equal(id_, index) else f" ({id_!r})"
+            raise ValueError(f"bag {index}{name} is empty; every bag needs at least one instance.")
 
     def _chosen(self, key: Any) -> int | slice | np.ndarray:
         """Convert a key to the index of one bag, a slice with step 1, or an array of bag indices."""
@@ -133,7 +133,7 @@ class AnyBags(ABC):
         elif isinstance(key, str) or (
             isinstance(key, (list, np.ndarray)) and np.ndim(key) == 1 and len(key) and isinstance(key[0], str)
         ):
-            key = _places_of(self.ids, key)
+            key = _indices_of(self.ids, key)
         n_bags = len(self)
         if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
             if not -n_bags <= key < n_bags:
@@ -162,30 +162,30 @@ class AnyBags(ABC):
 
 def index_of(ids: np.ndarray, wanted: Any) -> int:
     """Return the index of the bag with an id, or with its text form; errors list similar ids."""
-    known = [as_python(value) for value in ids]
+    values = [as_python(value) for value in ids]
     wanted = as_python(wanted)
-    places = [place for place, value in enumerate(known) if value == wanted]
-    if not places:
-        places = [place for place, value in enumerate(known) if str(value) == str(wanted)]
-    if len(places) == 1:
-        return places[0]
-    if places:
-        raise ValueError(f"{len(places)} bags have the id {wanted!r}; select one by index.")
-    texts = list(map(str, known))
+    matches = [i for i, value in enumerate(values) if value == wanted]
+    if not matches:
+        matches = [i for i, value in enumerate(values) if str(value) == str(wanted)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise ValueError(f"{len(matches)} bags have the id {wanted!r}; select one by index.")
+    texts = list(map(str, values))
     near = [text for text in texts if str(wanted) in text][:3] or get_close_matches(str(wanted), texts)
     few = ", ".join(map(repr, near or texts[:3]))
     raise ValueError(f"there is no bag {wanted!r}; {'similar ids:' if near else 'ids start with'} {few}.")
 
 
-def _places_of(ids: np.ndarray, wanted: Any) -> Any:
+def _indices_of(ids: np.ndarray, wanted: Any) -> Any:
     """Return the index of the bag with a text id, or an array of indices for several ids."""
     try:
         if isinstance(wanted, str):
             return index_of(ids, wanted)
         texts = [str(as_python(value)) for value in ids]
-        places = dict(zip(texts, range(len(texts)), strict=True))
+        positions = dict(zip(texts, range(len(texts)), strict=True))
         # Repeated or missing ids are looked up one by one, so that the error names the id.
-        is_plain = len(places) == len(texts) and all(each in places for each in wanted)
-        return np.array([places[each] if is_plain else index_of(ids, each) for each in wanted])
+        is_plain = len(positions) == len(texts) and all(each in positions for each in wanted)
+        return np.array([positions[each] if is_plain else index_of(ids, each) for each in wanted])
     except ValueError as error:
         raise KeyError(str(error)) from None

@@ -83,10 +83,10 @@ def checked_sparse(X: Any) -> Any:
         return X  # the other formats are checked by scipy, or have no indices
     indptr, indices = X.indptr, X.indices
     block = X.blocksize if X.format == "bsr" else (1, 1)
-    n_lines, n_places = (n // size for n, size in zip(X.shape, block, strict=True))
-    line, place = ("row", "column") if X.format != "csc" else ("column", "row")
+    n_lines, n_minor = (n // size for n, size in zip(X.shape, block, strict=True))
+    line, minor = ("row", "column") if X.format != "csc" else ("column", "row")
     if X.format == "csc":
-        n_lines, n_places = n_places, n_lines
+        n_lines, n_minor = n_minor, n_lines
     n_values = min(len(indices), len(X.data))
     problem = None
     if len(indptr) != n_lines + 1 or indptr[0] != 0:
@@ -96,10 +96,10 @@ def checked_sparse(X: Any) -> Any:
         problem = f"indptr decreases at {line} {first}, from {indptr[first]} to {indptr[first + 1]}"
     elif indptr[-1] > n_values:
         problem = f"indptr ends at {indptr[-1]} but there are {n_values} values"
-    elif (outside := (indices[: indptr[-1]] < 0) | (indices[: indptr[-1]] >= n_places)).any():
+    elif (outside := (indices[: indptr[-1]] < 0) | (indices[: indptr[-1]] >= n_minor)).any():
         first = int(np.argmax(outside))
         where = int(np.searchsorted(indptr, first, side="right")) - 1
-        problem = f"{line} {where} has a value in {place} {indices[first]}, but there are {n_places} {place}s"
+        problem = f"{line} {where} has a value in {minor} {indices[first]}, but there are {n_minor} {minor}s"
     if problem:
         raise ValueError(f"invalid {X.format.upper()} matrix: {problem}.")
     return X
@@ -114,14 +114,14 @@ def join(parts: list[Any]) -> Any:
 
 def as_offsets(offsets: ArrayLike, n_instances: int) -> np.ndarray:
     """Return offsets as int64; raise an error if they do not split the instances into bags."""
-    given = np.asarray(offsets)
-    if given.ndim != 1 or len(given) == 0 or not np.issubdtype(given.dtype, np.integer):
+    values = np.asarray(offsets)
+    if values.ndim != 1 or len(values) == 0 or not np.issubdtype(values.dtype, np.integer):
         raise ValueError(
-            f"offsets must be a 1-D array of integers with n_bags + 1 entries; got {given.dtype} "
-            f"of shape {given.shape}."
+            f"offsets must be a 1-D array of integers with n_bags + 1 entries; got {values.dtype} "
+            f"of shape {values.shape}."
         )
     # A copy, so that a later change of the caller's array does not change the bags.
-    offsets = given.astype(np.int64)
+    offsets = values.astype(np.int64)
     if offsets[0] != 0 or offsets[-1] != n_instances:
         raise ValueError(
             f"offsets must start at 0 and end at the number of instances, {n_instances}; "
@@ -146,20 +146,20 @@ def as_feature_names(names: Sequence[str] | np.ndarray | None, n_features: int) 
     return names
 
 
-def as_column(what: str, values: Any, n: int, of: str) -> np.ndarray:
+def as_column(name: str, values: Any, n: int, of: str) -> np.ndarray:
     """Return a side column as an array with one value per bag or instance."""
     is_text = isinstance(values, (list, tuple)) and all(isinstance(value, str) for value in values)
     values = as_text(values) if is_text and values else np.asarray(without_mask(values))
     if values.shape[:1] != (n,):
-        raise ValueError(f"{what} has shape {values.shape} but there are {n} {of}.")
+        raise ValueError(f"{name} has shape {values.shape} but there are {n} {of}.")
     return values
 
 
-def as_columns(what: str, columns: Mapping[str, Any] | None, n: int, of: str) -> dict[str, np.ndarray]:
+def as_columns(argument: str, columns: Mapping[str, Any] | None, n: int, of: str) -> dict[str, np.ndarray]:
     """Return side columns by name, each checked by `as_column`."""
     if columns is None:
         return {}
-    return {str(name): as_column(f"{what}[{name!r}]", values, n, of) for name, values in columns.items()}
+    return {str(name): as_column(f"{argument}[{name!r}]", values, n, of) for name, values in columns.items()}
 
 
 def as_bag_index(key: Any, n_bags: int) -> np.ndarray:
@@ -213,16 +213,16 @@ def refuse_missing_values(
         if largest_value <= largest:
             return
         refused = np.abs(values) == largest_value
-    place = int(np.argmax(refused))
+    position = int(np.argmax(refused))
     if sp.issparse(instances):
-        row = int(np.searchsorted(instances.indptr, place, side="right")) - 1
-        column = int(instances.indices[place])
+        row = int(np.searchsorted(instances.indptr, position, side="right")) - 1
+        column = int(instances.indices[position])
     else:
-        row, column = divmod(place, instances.shape[1])
-    number = int(np.searchsorted(offsets, row, side="right")) - 1
+        row, column = divmod(position, instances.shape[1])
+    bag = int(np.searchsorted(offsets, row, side="right")) - 1
     feature = column if feature_names is None else repr(str(feature_names[column]))
-    where = f"bag {as_python(ids[number])!r}, instance {row - offsets[number]}, feature {feature}"
-    value = values[place]
+    where = f"bag {as_python(ids[bag])!r}, instance {row - offsets[bag]}, feature {feature}"
+    value = values[position]
     if np.isfinite(value):
         raise ValueError(
             f"X has values up to {abs(value):g} ({where}), and powers of values above {largest:g} overflow; "

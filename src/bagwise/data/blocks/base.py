@@ -33,12 +33,12 @@ class Block(NamedTuple):
     weight : float64 array of shape (n_bags,)
         A weight per bag.
     first : int or None
-        The index of the first bag among all bags, or None if the bags are not consecutive. Then `numbers`
+        The index of the first bag among all bags, or None if the bags are not consecutive. Then `indices`
         contains their indices. This happens if bags of a file were selected in another order than in the
         file.
     instance_weight, instance_y, bag_features : array or None
         Instance weights, instance labels and bag features, if the data have them.
-    numbers : int64 array of shape (n_bags,) or None
+    indices : int64 array of shape (n_bags,) or None
         The indices of the bags among all bags, if the bags are not consecutive.
     """
 
@@ -50,7 +50,7 @@ class Block(NamedTuple):
     instance_weight: np.ndarray | None = None
     instance_y: np.ndarray | None = None
     bag_features: np.ndarray | None = None
-    numbers: np.ndarray | None = None
+    indices: np.ndarray | None = None
 
     @property
     def n_bags(self) -> int:
@@ -67,8 +67,8 @@ class Block(NamedTuple):
         """The indices of these bags among all bags, as a slice if they are consecutive."""
         if self.first is not None:
             return slice(self.first, self.first + len(self.offsets) - 1)
-        assert self.numbers is not None  # set if the bags are not consecutive
-        return self.numbers
+        assert self.indices is not None  # set if the bags are not consecutive
+        return self.indices
 
     def rows(self, begins: np.ndarray) -> slice | np.ndarray:
         """Return the indices of these instances among all instances, given the starts of their bags."""
@@ -120,24 +120,24 @@ def with_parts(args: Any, part_of: Callable[[PerBlock], Any]) -> Any:
     if isinstance(args, Request):
         return Request(args.f, with_parts(args.args, part_of))
     if type(args) in (tuple, list):
-        return type(args)(with_parts(one, part_of) for one in args)
+        return type(args)(with_parts(argument, part_of) for argument in args)
     return args
 
 
-def own_parts(block: Block, args: tuple[Any, ...]) -> list[Any]:
+def parts_of_block(block: Block, args: tuple[Any, ...]) -> list[Any]:
     """Return the arguments with each `PerBlock` replaced by the block's part of it."""
     mine = list(args)
-    for place, argument in enumerate(args):
+    for i, argument in enumerate(args):
         if isinstance(argument, PerBlock):
-            mine[place] = argument.part(block)
+            mine[i] = argument.part(block)
         elif type(argument) in (tuple, list, Request):
-            mine[place] = with_parts(argument, lambda one: one.part(block))
+            mine[i] = with_parts(argument, lambda inner: inner.part(block))
     return mine
 
 
 def call(f: Callable[..., Any], block: Block, args: tuple[Any, ...]) -> Any:
     """Return ``f(block, *args)``, with each `PerBlock` argument replaced by the block's part of it."""
-    return f(block, *own_parts(block, args))
+    return f(block, *parts_of_block(block, args))
 
 
 class Sums(tuple[Any, ...]):
@@ -219,8 +219,8 @@ class Blocks(ABC):
         `f` returns an array or a CSR matrix with one row per bag of the block, or one row per instance.
         """
         rows = JoinedRows(self.n_bags, self.n_instances)
-        for place, part in self.each(_with_place, f, self.begins, *args):
-            rows.add(place, part)
+        for indices, part in self.each(_with_indices, f, self.begins, *args):
+            rows.add(indices, part)
         return rows.joined()
 
     def exclusive(self, f: Callable[..., Any], *args: Any) -> Any:
@@ -254,19 +254,19 @@ class Blocks(ABC):
 
     def take(self, rows: np.ndarray, dtype: Any = None) -> Any:
         """Return the instances with these increasing indices, as `dtype` if they are an array: one pass."""
-        taken, places, parts = None, [], []
-        for place, part in self.each(_rows_of, _Wanted(rows, self.offsets)):
+        taken, all_positions, parts = None, [], []
+        for positions, part in self.each(_rows_of, _Wanted(rows, self.offsets)):
             if not isinstance(part, np.ndarray):
-                places.append(place)
+                all_positions.append(positions)
                 parts.append(part)
                 continue
             if taken is None:
                 taken = np.empty((len(rows), part.shape[1]), dtype=dtype or part.dtype)
-            taken[place] = part
+            taken[positions] = part
         if taken is not None:
             return taken
-        place, taken = np.concatenate(places), stack(parts)
-        return taken if (np.diff(place) > 0).all() else taken[np.argsort(place)]
+        positions, taken = np.concatenate(all_positions), stack(parts)
+        return taken if (np.diff(positions) > 0).all() else taken[np.argsort(positions)]
 
     def sample(self, n: int, rng: np.random.RandomState) -> Any:
         """Draw `n` instances without replacement, and return them in order: one pass.
@@ -289,19 +289,19 @@ class JoinedRows:
         self._whole: np.ndarray | None = None
         self._waiting: list[tuple[tuple[Any, Any], Any]] = []
 
-    def add(self, place: tuple[Any, Any], part: Any) -> None:
-        """Add the rows of a block; `place` contains the indices of its bags and of its instances."""
+    def add(self, indices: tuple[Any, Any], part: Any) -> None:
+        """Add the rows of a block; `indices` contains the indices of its bags and of its instances."""
         if self._level is None:
-            lengths = [_length(which) for which in place]
+            lengths = [_length(selected) for selected in indices]
             if lengths[0] != lengths[1] or self._totals[0] == self._totals[1]:
                 self._level = lengths.index(part.shape[0])
-        self._waiting.append((place, part))
+        self._waiting.append((indices, part))
         if self._level is None or not isinstance(part, np.ndarray) or part.dtype.kind not in "biuf":
             return
         if self._whole is None:
             self._whole = np.empty((self._totals[self._level], *part.shape[1:]), part.dtype)
-        for where, values in self._waiting:
-            self._whole[where[self._level]] = values
+        for block_indices, values in self._waiting:
+            self._whole[block_indices[self._level]] = values
         self._waiting.clear()
 
     def joined(self) -> Any:
@@ -310,18 +310,18 @@ class JoinedRows:
             return self._whole
         joined = stack([part for _, part in self._waiting])
         level = 0 if joined.shape[0] == self._totals[0] else 1
-        chosen = [place[level] for place, _ in self._waiting]
-        if all(isinstance(which, slice) for which in chosen):
+        chosen = [indices[level] for indices, _ in self._waiting]
+        if all(isinstance(selected, slice) for selected in chosen):
             return joined
-        numbers = np.arange(joined.shape[0])
-        return joined[np.argsort(np.concatenate([numbers[which] for which in chosen]))]
+        positions = np.arange(joined.shape[0])
+        return joined[np.argsort(np.concatenate([positions[selected] for selected in chosen]))]
 
 
-def _length(which: slice | np.ndarray) -> int:
-    return which.stop - which.start if isinstance(which, slice) else len(which)
+def _length(selected: slice | np.ndarray) -> int:
+    return selected.stop - selected.start if isinstance(selected, slice) else len(selected)
 
 
-def _with_place(block: Block, f: Callable[..., Any], begins: np.ndarray, *args: Any) -> tuple[Any, Any]:
+def _with_indices(block: Block, f: Callable[..., Any], begins: np.ndarray, *args: Any) -> tuple[Any, Any]:
     """Return the bag and instance indices of a block, and the result of a function for it."""
     return (block.bags, block.rows(begins)), f(block, *args)
 
@@ -338,16 +338,16 @@ class _Wanted(PerBlock):
         if isinstance(mine, slice):
             low, high = np.searchsorted(self._rows, [mine.start, mine.stop])
             return np.arange(low, high), self._rows[low:high] - mine.start
-        place = np.searchsorted(self._rows, mine)
-        wanted = place < len(self._rows)
-        wanted[wanted] = self._rows[place[wanted]] == mine[wanted]
-        return place[wanted], np.flatnonzero(wanted)
+        positions = np.searchsorted(self._rows, mine)
+        wanted = positions < len(self._rows)
+        wanted[wanted] = self._rows[positions[wanted]] == mine[wanted]
+        return positions[wanted], np.flatnonzero(wanted)
 
 
 def _rows_of(block: Block, wanted: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, Any]:
     """Return the positions in the request of the rows in a block, and their instances."""
-    places, rows = wanted
-    return places, block.X[rows]
+    positions, rows = wanted
+    return positions, block.X[rows]
 
 
 def stack(parts: list[Any]) -> Any:

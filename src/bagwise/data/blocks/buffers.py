@@ -41,12 +41,12 @@ class Buffers:
             return self._free(n_bytes)[:n_bytes].view(dtype).reshape(shape)
 
     def _free(self, n_bytes: int) -> np.ndarray:
-        for number in range(len(self._pieces)):
+        for i in range(len(self._pieces)):
             # Every array in this piece of memory holds a reference to it.
-            if sys.getrefcount(self._pieces[number]) <= _ALONE:
-                if len(self._pieces[number]) >= n_bytes:
-                    return self._pieces[number]
-                del self._pieces[number]  # too small, also for the next blocks
+            if sys.getrefcount(self._pieces[i]) <= _ALONE:
+                if len(self._pieces[i]) >= n_bytes:
+                    return self._pieces[i]
+                del self._pieces[i]  # too small, also for the next blocks
                 break
         self._pieces.append(np.empty(n_bytes, np.uint8))
         return self._pieces[-1]

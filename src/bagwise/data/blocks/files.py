@@ -52,7 +52,7 @@ class FileBlocks(Blocks):
     def __init__(
         self,
         source: FileSource,
-        numbers: np.ndarray,
+        indices: np.ndarray,
         y: np.ndarray,
         weight: np.ndarray,
         *,
@@ -60,13 +60,13 @@ class FileBlocks(Blocks):
         check: Callable[..., None] | None = None,
         most: int | None = None,
     ):
-        self.layout = Layout.of(source, numbers, most)
+        self.layout = Layout.of(source, indices, most)
         self.dtype = np.dtype(dtype)
         self.check = check
         self._buffers = Buffers()
         self.n_features = source.n_features
         self.y, self.weight = y, weight
-        self.offsets = np.append(0, np.cumsum(np.diff(source.offsets)[numbers]))
+        self.offsets = np.append(0, np.cumsum(np.diff(source.offsets)[indices]))
         self.n_blocks = len(self.layout.runs)
 
     def each(self, f: Callable[..., Any], *args: Any) -> Iterator[Any]:
@@ -90,9 +90,9 @@ class FileBlocks(Blocks):
 
     def _in_random_order(self, rng: np.random.RandomState) -> Iterator[Block]:
         neighbours = cut_rows(self.n_blocks, _READ_TOGETHER)
-        for number in rng.permutation(len(neighbours)):
-            blocks = list(self._blocks(self.layout.runs[neighbours[number]]))
-            yield from (blocks[place] for place in rng.permutation(len(blocks)))
+        for group in rng.permutation(len(neighbours)):
+            blocks = list(self._blocks(self.layout.runs[neighbours[group]]))
+            yield from (blocks[i] for i in rng.permutation(len(blocks)))
 
     def _blocks(self, runs: list[slice]) -> Iterator[Block]:
         for block in self.layout.read(runs, self.dtype, check=self.check, buffers=self._buffers):

@@ -56,42 +56,42 @@ class Layout:
     bags, times : int64 arrays
         The distinct indices of the selected bags in the source, in file order, and how often each is
         selected.
-    numbers : int64 array
+    indices : int64 array
         The indices of the bags among all selected bags, in file order; a repeated bag has several entries.
     runs : list of slice
         The positions in `bags` of the bags of every block.
-    first_place : int
-        The position of the first entry of `numbers` in the whole layout, if this is a part of a layout.
+    first_index : int
+        The position of the first entry of `indices` in the whole layout, if this is a part of a layout.
     """
 
     source: FileSource
     bags: np.ndarray
     times: np.ndarray
-    numbers: np.ndarray
+    indices: np.ndarray
     runs: list[slice]
-    first_place: int = 0
+    first_index: int = 0
 
     @classmethod
-    def of(cls, source: FileSource, numbers: np.ndarray, most: int | None = None) -> Layout:
+    def of(cls, source: FileSource, indices: np.ndarray, most: int | None = None) -> Layout:
         """Split the bags with these indices, in any order and possibly repeated, into blocks."""
-        bags, times = np.unique(numbers, return_counts=True)
+        bags, times = np.unique(indices, return_counts=True)
         work = np.append(0, np.cumsum(np.diff(source.offsets)[bags] * times))
         runs = cut(work, block_rows(source.n_features) if most is None else most)
-        return cls(source, bags, times, np.argsort(numbers, kind="stable"), runs)
+        return cls(source, bags, times, np.argsort(indices, kind="stable"), runs)
 
     def part(self, begin: int, stop: int) -> Layout:
         """Return the layout of the blocks from `begin` to `stop`, with only their part of the source."""
         bags = slice(self.runs[begin].start, self.runs[stop - 1].stop)
-        some = self.bags[bags].tolist() or [0]
-        source = self.source.part(some[0], some[-1] + 1)
+        selected = self.bags[bags].tolist() or [0]
+        source = self.source.part(selected[0], selected[-1] + 1)
         runs = [slice(run.start - bags.start, run.stop - bags.start) for run in self.runs[begin:stop]]
-        places = self._places(bags)
+        positions = self._positions(bags)
         relative = self.bags[bags] - (source.first_bag - self.source.first_bag)
-        first_place = self.first_place + places.start
-        return Layout(source, relative, self.times[bags], self.numbers[places], runs, first_place)
+        first_index = self.first_index + positions.start
+        return Layout(source, relative, self.times[bags], self.indices[positions], runs, first_index)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {one.name: getattr(self, one.name) for one in fields(self)}  # without cached properties
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # without cached properties
 
     def headers(self) -> Iterator[Block]:
         """Yield every block without instances, labels and weights."""
@@ -121,21 +121,21 @@ class Layout:
             Memory for the instances.
         """
         bags = self.bags[runs[0].start : runs[-1].stop] if runs else self.bags[:0]
-        found = read_runs(self.source, bags, (self.bags[run] for run in runs), dtype, buffers=buffers)
-        for run, (X, _) in zip(runs, found, strict=True):
+        matrices = read_runs(self.source, bags, (self.bags[run] for run in runs), dtype, buffers=buffers)
+        for run, (X, _) in zip(runs, matrices, strict=True):
             block = self._block(run, X)
             if check is not None:
                 check(block.X, block.offsets, self.source.named(np.repeat(self.bags[run], self.times[run])))
             yield block
 
-    def place(self, run: slice) -> str:
+    def describe_block(self, run: slice) -> str:
         """Describe the bags of a block and their location, for error messages."""
         bags = self.bags[run]
         ids = self.source.named(bags).tolist()
         shown = (
             f"bag {ids[0]!r}" if len(ids) == 1 else f"bags {ids[0]!r} to {ids[-1]!r}" if ids else "no bags"
         )
-        return f"{self.source.place(bags)} ({shown})"
+        return f"{self.source.describe_location(bags)} ({shown})"
 
     @cached_property
     def _sizes(self) -> np.ndarray:
@@ -145,8 +145,8 @@ class Layout:
     def _ends(self) -> np.ndarray:
         return np.append(0, np.cumsum(self.times))
 
-    def _places(self, run: slice) -> slice:
-        """Return the positions in `numbers` of the bags of a run."""
+    def _positions(self, run: slice) -> slice:
+        """Return the positions in `indices` of the bags of a run."""
         return slice(int(self._ends[run.start]), int(self._ends[run.stop]))
 
     def _block(self, run: slice, X: np.ndarray | None) -> Block:
@@ -158,12 +158,12 @@ class Layout:
             sizes = np.repeat(sizes, times)
         if X is not None:
             (X,) = readonly(X)  # like blocks in memory
-        places = self._places(run)
-        numbers, first = self.numbers[places], self.first_place + places.start
+        positions = self._positions(run)
+        indices, first = self.indices[positions], self.first_index + positions.start
         block = Block(X, np.append(0, np.cumsum(sizes)), _NOTHING, _NOTHING)
-        if (numbers == np.arange(first, first + len(numbers))).all():
+        if (indices == np.arange(first, first + len(indices))).all():
             return block._replace(first=first)
-        return block._replace(first=None, numbers=numbers)
+        return block._replace(first=None, indices=indices)
 
 
 def read_runs(

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._core.threads import one_blas_thread
-from bagwise.data.blocks.base import Block, Blocks, call, own_parts, stack
+from bagwise.data.blocks.base import Block, Blocks, call, parts_of_block, stack
 from bagwise.data.blocks.cutting import block_rows, cut, cut_rows
 from bagwise.data.blocks.sharing import n_threads, share_out
 
@@ -72,9 +72,9 @@ class MemoryBlocks(Blocks):
         """The number of values of all instances: stored values if sparse, symbols of sequences."""
         return self.X.nnz if sp.issparse(self.X) else self.X.size
 
-    def block(self, number: int) -> Block:
+    def block(self, index: int) -> Block:
         """Return the block with this index."""
-        bags = self._runs[number]
+        bags = self._runs[index]
         rows = slice(int(self.offsets[bags.start]), int(self.offsets[bags.stop]))
         offsets = self.offsets[bags.start : bags.stop + 1] - rows.start
         return Block(self.X[rows], offsets, self.y[bags], self.weight[bags], bags.start)
@@ -86,19 +86,19 @@ class MemoryBlocks(Blocks):
             return
         self.n_passes += 1
 
-        def work(number: int) -> Any:
-            return call(f, self.block(number), args)
+        def work(index: int) -> Any:
+            return call(f, self.block(index), args)
 
-        for numbers in cut_rows(self.n_blocks, _AT_A_TIME * n_threads()):
-            several = range(numbers.start, numbers.stop)
-            if len(several) == 1 or not self._in_threads:
-                results = [work(number) for number in several]
+        for batch in cut_rows(self.n_blocks, _AT_A_TIME * n_threads()):
+            indices = range(batch.start, batch.stop)
+            if len(indices) == 1 or not self._in_threads:
+                results = [work(index) for index in indices]
             else:
                 with one_blas_thread():
-                    results = share_out(work, several)
-            for number, result in zip(several, results, strict=True):
+                    results = share_out(work, indices)
+            for index, result in zip(indices, results, strict=True):
                 if self.on_block is not None:
-                    self.on_block(self._runs[number].stop - self._runs[number].start)
+                    self.on_block(self._runs[index].stop - self._runs[index].start)
                 yield result
 
     def total(self, f: Callable[..., Any], *args: Any) -> Any:
@@ -107,7 +107,7 @@ class MemoryBlocks(Blocks):
             return super().total(f, *args)
         self.n_passes += 1
         block = self.block(0)
-        result = f(block, *own_parts(block, args))
+        result = f(block, *parts_of_block(block, args))
         if self.on_block is not None:
             self.on_block(self.n_bags)
         return result

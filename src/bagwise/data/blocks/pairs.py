@@ -36,18 +36,18 @@ def fill_pairs(out: np.ndarray, f: PairFunction, rows: Blocks, columns: Blocks |
     for block in rows.each(_itself):
         if not block.n_bags:
             continue
-        some = block._replace(X=in_doubles(block.X))
+        part = block._replace(X=in_doubles(block.X))
         del block
         before = done if columns is None else None
         others = rows if columns is None else columns
         if others.is_local:
-            for _ in others.each(_write, some, f, before, out):
+            for _ in others.each(_write, part, f, before, out):
                 pass
         else:
-            for found in others.each(_collect, some, f, before):
-                for place, values in found:
-                    _put(out, place, values)
-        done.add(_first_bag(some))
+            for results in others.each(_collect, part, f, before):
+                for position, values in results:
+                    _put(out, position, values)
+        done.add(_first_bag(part))
 
 
 def in_doubles(X: Any) -> Any:
@@ -67,16 +67,16 @@ def _first_bag(block: Block) -> int:
 
 def _write(columns: Block, rows: Block, f: PairFunction, done: set[int] | None, out: np.ndarray) -> None:
     """Write the values for two blocks directly into the matrix, so that they are in memory only once."""
-    for place, values in _numbers(columns, rows, f, done):
-        _put(out, place, values)
+    for position, values in _pair_values(columns, rows, f, done):
+        _put(out, position, values)
 
 
 def _collect(columns: Block, rows: Block, f: PairFunction, done: set[int] | None) -> list[Any]:
     """Return the values for two blocks, for passes that run in another process than the caller."""
-    return list(_numbers(columns, rows, f, done))
+    return list(_pair_values(columns, rows, f, done))
 
 
-def _numbers(
+def _pair_values(
     columns: Block, rows: Block, f: PairFunction, done: set[int] | None
 ) -> Iterator[tuple[tuple[Any, Any], np.ndarray]]:
     """Yield positions and values for two blocks.
@@ -98,7 +98,7 @@ def _numbers(
             Z[first:] if first else Z,
             columns.offsets[begin:] - first,
         )
-        mine, theirs = _some(rows.bags, run), _some(columns.bags, slice(begin, columns.n_bags))
+        mine, theirs = _select_run(rows.bags, run), _select_run(columns.bags, slice(begin, columns.n_bags))
         if is_same:
             square = values[:, : run.stop - run.start]
             below = np.tril_indices(len(square), -1)
@@ -108,12 +108,12 @@ def _numbers(
             yield (theirs, mine), values.swapaxes(0, 1)
 
 
-def _some(bags: slice | np.ndarray, run: slice) -> slice | np.ndarray:
+def _select_run(bags: slice | np.ndarray, run: slice) -> slice | np.ndarray:
     return slice(bags.start + run.start, bags.start + run.stop) if isinstance(bags, slice) else bags[run]
 
 
-def _put(out: np.ndarray, place: tuple[Any, Any], values: np.ndarray) -> None:
-    rows, columns = place
+def _put(out: np.ndarray, position: tuple[Any, Any], values: np.ndarray) -> None:
+    rows, columns = position
     if not (isinstance(rows, slice) or isinstance(columns, slice)):
         rows = rows[:, None]
     out[rows, columns] = values

@@ -43,20 +43,20 @@ def sample_bags(
         kept.append(of_class[:n])
         weight[of_class[:n]] = blocks.weight[of_class[:n]] * len(of_class) / n
     weight *= blocks.weight.sum() / weight.sum()
-    numbers = np.sort(np.concatenate(kept))
-    begin, sizes = blocks.offsets[numbers], np.diff(blocks.offsets)[numbers]
+    indices = np.sort(np.concatenate(kept))
+    begin, sizes = blocks.offsets[indices], np.diff(blocks.offsets)[indices]
     offsets = np.append(0, np.cumsum(sizes))
     rows = np.arange(offsets[-1]) + np.repeat(begin - offsets[:-1], sizes)
     X = blocks.take(rows, np.float64).astype(np.float64, copy=False)
-    return MemoryBlocks(X, offsets, blocks.y[numbers], weight[numbers]), numbers
+    return MemoryBlocks(X, offsets, blocks.y[indices], weight[indices]), indices
 
 
 def pick_instance(X: Any, weight: Any, rng: np.random.RandomState) -> int:
     """Draw the index of an instance with probability proportional to its weight, for any instance order."""
-    place = rng.random_sample()
+    quantile = rng.random_sample()
     order = np.argsort(_keys(X, rng))  # instances with equal keys are equal, so their order does not matter
     reached = np.cumsum(weight[order])
-    return int(order[min(int(np.searchsorted(reached, place * reached[-1])), len(order) - 1)])
+    return int(order[min(int(np.searchsorted(reached, quantile * reached[-1])), len(order) - 1)])
 
 
 def _keys(X: Any, rng: np.random.RandomState) -> np.ndarray:

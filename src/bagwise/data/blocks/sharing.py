@@ -25,11 +25,11 @@ def share_out(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
     if threads < 2:
         return [work(item) for item in items]
     results: list[Any] = [None] * len(items)
-    numbers = iter(range(len(items)))
+    indices = iter(range(len(items)))
 
     def take() -> None:
-        for number in numbers:
-            results[number] = work(items[number])
+        for index in indices:
+            results[index] = work(items[index])
 
     # The calling thread works as well, while the others start.
     pool = _pools.get(threads) or _pools.setdefault(threads, ThreadPoolExecutor(threads - 1))

@@ -30,23 +30,23 @@ def run_together(blocks: Blocks, jobs: Sequence[Callable[[Blocks], R]]) -> list[
     results: list[Any] = [None] * len(jobs)
     errors: list[BaseException | None] = [None] * len(jobs)
 
-    def run(number: int) -> None:
+    def run(job: int) -> None:
         try:
-            results[number] = jobs[number](_Member(blocks, meeting, number))
+            results[job] = jobs[job](_Member(blocks, meeting, job))
         except BaseException as error:  # raised again below
-            errors[number] = error
+            errors[job] = error
         finally:
             meeting.leave()
 
-    threads = [threading.Thread(target=run, args=(number,), daemon=True) for number in range(len(jobs))]
+    threads = [threading.Thread(target=run, args=(job,), daemon=True) for job in range(len(jobs))]
     for thread in threads:
         thread.start()
     # Passes run in the calling thread, because only the main thread can use several threads for a pass.
     while wanted := meeting.wait_for_all():
-        calls = {number: request for number, request in wanted.items() if isinstance(request, _Call)}
+        calls = {job: request for job, request in wanted.items() if isinstance(request, _Call)}
         if calls:
-            for number, request in calls.items():
-                meeting.answer({number: _called(blocks, request)})
+            for job, request in calls.items():
+                meeting.answer({job: _called(blocks, request)})
             continue
         try:
             sums = blocks.total(_all_of, list(wanted.values()))
@@ -99,14 +99,14 @@ class _Meeting:
         self._wanted: dict[int, Request | _Call] = {}
         self._answers: dict[int, Any] = {}
 
-    def ask(self, number: int, request: Request | _Call) -> Any:
+    def ask(self, job: int, request: Request | _Call) -> Any:
         """Submit a request and wait for the result."""
         with self._condition:
-            self._wanted[number] = request
+            self._wanted[job] = request
             self._at_work -= 1
             self._condition.notify_all()
-            self._condition.wait_for(lambda: number in self._answers)
-            answer = self._answers.pop(number)
+            self._condition.wait_for(lambda: job in self._answers)
+            answer = self._answers.pop(job)
         if isinstance(answer, _Failed):
             raise answer.error
         return answer
@@ -126,8 +126,8 @@ class _Meeting:
     def answer(self, answers: dict[int, Any]) -> None:
         """Store the results, so that the waiting jobs continue."""
         with self._condition:
-            for number in answers:
-                del self._wanted[number]
+            for job in answers:
+                del self._wanted[job]
             self._answers.update(answers)
             self._at_work += len(answers)
             self._condition.notify_all()
@@ -136,16 +136,16 @@ class _Meeting:
 class _Member(BlocksView):
     """The blocks for one of several jobs, whose passes are shared with the other jobs."""
 
-    def __init__(self, blocks: Blocks, meeting: _Meeting, number: int):
+    def __init__(self, blocks: Blocks, meeting: _Meeting, job: int):
         super().__init__(blocks)
         self._meeting = meeting
-        self._number = number
+        self._job = job
 
     def total(self, f: Callable[..., Any], *args: Any) -> Any:
-        return self._meeting.ask(self._number, Request(f, args))
+        return self._meeting.ask(self._job, Request(f, args))
 
     def each(self, f: Callable[..., Any], *args: Any) -> Iterator[Any]:
         return iter(self.total(_in_a_list, f, *args))
 
     def exclusive(self, f: Callable[..., Any], *args: Any) -> Any:
-        return self._meeting.ask(self._number, _Call(f, args))
+        return self._meeting.ask(self._job, _Call(f, args))

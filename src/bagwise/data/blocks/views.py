@@ -264,13 +264,13 @@ class _Choice(PerBlock):
 
     def __init__(self, wanted: np.ndarray):
         self._wanted = wanted
-        self._new_numbers = np.append(0, np.cumsum(wanted))
+        self._new_indices = np.append(0, np.cumsum(wanted))
 
     def part(self, block: Block) -> tuple[np.ndarray, dict[str, Any]]:
         chosen = block.part_of(self._wanted)
         if block.first is not None:
-            return chosen, {"first": int(self._new_numbers[block.first])}
-        return chosen, {"numbers": self._new_numbers[np.asarray(block.bags)[chosen]]}
+            return chosen, {"first": int(self._new_indices[block.first])}
+        return chosen, {"indices": self._new_indices[np.asarray(block.bags)[chosen]]}
 
 
 class _OfChosen(PerBlock):
@@ -281,28 +281,28 @@ class _OfChosen(PerBlock):
         self._choice = choice
 
     def part(self, block: Block) -> Any:
-        chosen, place = self._choice.part(block)
+        chosen, changes = self._choice.part(block)
         offsets = np.append(0, np.cumsum(np.diff(block.offsets)[chosen]))
-        return self._argument.part(block._replace(X=None, offsets=offsets, **place))
+        return self._argument.part(block._replace(X=None, offsets=offsets, **changes))
 
 
 def _selected(
     block: Block, choice: tuple[np.ndarray, dict[str, Any]], f: Callable[..., Any], *args: Any
 ) -> Any:
-    chosen, place = choice
+    chosen, changes = choice
     if not chosen.all():
         sizes = np.diff(block.offsets)
         rows = _as_slice(np.flatnonzero(np.repeat(chosen, sizes)))
-        place = place | {
+        changes = changes | {
             "X": _rows_of(block.X, rows),
             "offsets": np.append(0, np.cumsum(sizes[chosen])),
             "y": block.y[chosen],
             "weight": block.weight[chosen],
         }
-        for name, which in (("instance_weight", rows), ("instance_y", rows), ("bag_features", chosen)):
+        for name, selected in (("instance_weight", rows), ("instance_y", rows), ("bag_features", chosen)):
             if (values := getattr(block, name)) is not None:
-                place[name] = values[which]
-    return f(block._replace(**place), *args)
+                changes[name] = values[selected]
+    return f(block._replace(**changes), *args)
 
 
 def _rows_of(X: Any, rows: slice | np.ndarray) -> Any:

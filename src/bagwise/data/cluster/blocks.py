@@ -12,7 +12,7 @@ from typing import Any
 from bagwise.data.blocks import FileBlocks, add_up
 from bagwise.data.blocks.base import Blocks, PerBlock, Request, with_parts
 from bagwise.data.cluster.cluster import TASKS_PER_THREAD, Cluster
-from bagwise.data.cluster.group import Group, Slot, held_here, list_of_group, sum_of_group
+from bagwise.data.cluster.group import Group, Slot, held_on_worker, list_of_group, sum_of_group
 
 # Number of adjacent sums that one task adds. It must be a power of two, so that the binary tree of the sum is
 # the same as without a cluster.
@@ -46,9 +46,9 @@ class ClusterBlocks(Blocks):
         self._headers = list(blocks.layout.headers())
         self._runs = _groups_of(self.n_blocks, sum(cluster.workers().values()))
         groups = [Group(blocks.layout.part(*run), blocks.dtype, blocks.check) for run in self._runs]
-        self._places = [f"{group.place(0)} and the following blocks" for group in groups]
+        self._locations = [f"{group.describe_block(0)} and the following blocks" for group in groups]
         layout = blocks.layout
-        key = _digest(layout.numbers, layout.bags, blocks.dtype, blocks.check, self._runs)
+        key = _digest(layout.indices, layout.bags, blocks.dtype, blocks.check, self._runs)
         self._groups = cluster.opened(key, groups)
         self._labels: list[Any] = [None] * len(groups)
         self._labels_at: list[str] = [""] * len(groups)
@@ -61,18 +61,18 @@ class ClusterBlocks(Blocks):
     def each(self, f: Callable[..., Any], *args: Any) -> Iterator[Any]:
         """Yield ``f(block, *args)`` for every block, in order: one pass."""
         self.n_passes += 1
-        futures, places = self._submit(list_of_group, f, args)
+        futures, locations = self._submit(list_of_group, f, args)
         with cancelled_unless_done(self._cluster.client, futures):
-            for number, future in enumerate(futures):
-                (results,) = self._cluster.results([future], places)
-                futures[number] = None  # so that the worker can release the results
-                self._report(number)
+            for group, future in enumerate(futures):
+                (results,) = self._cluster.results([future], locations)
+                futures[group] = None  # so that the worker can release the results
+                self._report(group)
                 yield from results
 
     def total(self, f: Callable[..., Any], *args: Any) -> Any:
         """Sum ``f(block, *args)`` over all blocks, in the order of a fixed binary tree: one pass."""
         self.n_passes += 1
-        futures, places = self._submit(sum_of_group, f, args)
+        futures, locations = self._submit(sum_of_group, f, args)
         with cancelled_unless_done(self._cluster.client, futures):
             level = futures
             while len(level) > _FAN_IN:
@@ -81,7 +81,7 @@ class ClusterBlocks(Blocks):
                     for i in range(0, len(level), _FAN_IN)
                 ]
             self._report_as_done(futures)
-            return add_up(self._cluster.results(level, places))
+            return add_up(self._cluster.results(level, locations))
 
     def _submit(
         self, work: Callable[..., Any], f: Callable[..., Any], args: tuple[Any, ...]
@@ -90,48 +90,52 @@ class ClusterBlocks(Blocks):
         import cloudpickle
 
         client = self._cluster.client
-        owns: list[PerBlock] = []
+        arguments: list[PerBlock] = []
 
         def slot(argument: PerBlock) -> Slot:
-            owns.append(argument)
-            return Slot(len(owns) - 1)
+            arguments.append(argument)
+            return Slot(len(arguments) - 1)
 
         common: Any = cloudpickle.dumps((f, with_parts(args, slot)), protocol=pickle.HIGHEST_PROTOCOL)
         if len(common) > _LARGE_ARGUMENTS:
             common = client.submit(bytes, common, pure=False)
-        name, number_of_pass = f"{_shown_name(f, args)}-{uuid.uuid4().hex}", self.n_passes
-        futures, places = [], {}
-        for number, (group, worker) in enumerate(self._groups.futures()):
-            run = range(*self._runs[number])
-            parts = [[own.part(self._headers[i]) for own in owns] for i in run] if owns else []
+        name, i_pass = f"{_shown_name(f, args)}-{uuid.uuid4().hex}", self.n_passes
+        futures, locations = [], {}
+        for i_group, (group, worker) in enumerate(self._groups.futures()):
+            run = range(*self._runs[i_group])
+            parts = (
+                [[per_block.part(self._headers[i]) for per_block in arguments] for i in run]
+                if arguments
+                else []
+            )
             future = client.submit(
                 work,
                 group,
-                self._labels_of(number, worker),
+                self._labels_of(i_group, worker),
                 common,
                 parts,
-                key=f"{name}-{number_of_pass}-{number}",
+                key=f"{name}-{i_pass}-{i_group}",
                 workers=[worker],
                 allow_other_workers=True,
             )
             futures.append(future)
-            places[str(future.key)] = places[str(group.key)] = self._places[number]
-        return futures, places
+            locations[str(future.key)] = locations[str(group.key)] = self._locations[i_group]
+        return futures, locations
 
-    def _labels_of(self, number: int, worker: str) -> Any:
+    def _labels_of(self, group: int, worker: str) -> Any:
         """Return the future of a group's labels and weights, on the worker of the group."""
-        if self._labels_at[number] != worker:
-            headers = [self._headers[i] for i in range(*self._runs[number])]
+        if self._labels_at[group] != worker:
+            headers = [self._headers[i] for i in range(*self._runs[group])]
             labels = [(header.part_of(self.y), header.part_of(self.weight)) for header in headers]
-            self._labels[number] = self._cluster.client.submit(
-                held_here, labels, workers=[worker], allow_other_workers=True, pure=False
+            self._labels[group] = self._cluster.client.submit(
+                held_on_worker, labels, workers=[worker], allow_other_workers=True, pure=False
             )
-            self._labels_at[number] = worker
-        return self._labels[number]
+            self._labels_at[group] = worker
+        return self._labels[group]
 
-    def _report(self, number: int) -> None:
+    def _report(self, group: int) -> None:
         if self.on_block is not None:
-            for i in range(*self._runs[number]):
+            for i in range(*self._runs[group]):
                 self.on_block(self._headers[i].n_bags)
 
     def _report_as_done(self, futures: list[Any]) -> None:
@@ -139,9 +143,9 @@ class ClusterBlocks(Blocks):
             return
         from distributed import as_completed
 
-        numbers = {future.key: number for number, future in enumerate(futures)}
+        groups = {future.key: group for group, future in enumerate(futures)}
         for future in as_completed(futures):
-            self._report(numbers[future.key])
+            self._report(groups[future.key])
 
 
 def _groups_of(n_blocks: int, n_threads: int) -> list[tuple[int, int]]:
@@ -159,18 +163,18 @@ def _groups_of(n_blocks: int, n_threads: int) -> list[tuple[int, int]]:
     return [(begin, min(begin + size, n_blocks)) for begin in range(0, n_blocks, size)]
 
 
-def _digest(*what: Any) -> str:
-    return hashlib.sha256(pickle.dumps(what)).hexdigest()
+def _digest(*values: Any) -> str:
+    return hashlib.sha256(pickle.dumps(values)).hexdigest()
 
 
 def _shown_name(f: Callable[..., Any], args: tuple[Any, ...]) -> str:
     """Return the task name for the Dask dashboard: the function of the model, without the block views."""
     if getattr(f, "__module__", "").startswith("bagwise.data.blocks"):
-        for number, one in enumerate(args):
-            if isinstance(one, list) and one and isinstance(one[0], Request):
-                return _shown_name(*one[0])
-            if callable(one):
-                return _shown_name(one, args[number + 1 :])
+        for i, argument in enumerate(args):
+            if isinstance(argument, list) and argument and isinstance(argument[0], Request):
+                return _shown_name(*argument[0])
+            if callable(argument):
+                return _shown_name(argument, args[i + 1 :])
     return _name(f)
 
 

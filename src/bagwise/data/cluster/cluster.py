@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
-from bagwise.data.cluster.group import Group, held_here
+from bagwise.data.cluster.group import Group, held_on_worker
 
 # Workers keep the blocks of the last few bag selections: usually all bags and the current fold.
 _SELECTIONS_KEPT = 2
@@ -39,8 +39,8 @@ class Cluster:
 
     def workers(self) -> dict[str, int]:
         """Return the number of threads of each worker, by the address of the worker."""
-        found = self.client.scheduler_info(n_workers=-1)["workers"]
-        return {address: about["nthreads"] for address, about in sorted(found.items())}
+        workers = self.client.scheduler_info(n_workers=-1)["workers"]
+        return {address: about["nthreads"] for address, about in sorted(workers.items())}
 
     def opened(self, key: Hashable, groups: Sequence[Group]) -> OpenGroups:
         """Return the groups that are stored on workers under this key, or store these groups."""
@@ -51,14 +51,14 @@ class Cluster:
         self._opened.move_to_end(key)
         return self._opened[key]
 
-    def results(self, futures: Sequence[Any], places: dict[str, str]) -> list[Any]:
+    def results(self, futures: Sequence[Any], locations: dict[str, str]) -> list[Any]:
         """Wait for results; raise errors with explanations if workers or the scheduler fail.
 
         Parameters
         ----------
         futures : sequence of Future
             The futures of the results.
-        places : dict of str to str
+        locations : dict of str to str
             Descriptions of the bags of each task, by the key of the task, for error messages.
         """
         from distributed import KilledWorker
@@ -68,9 +68,9 @@ class Cluster:
         try:
             return self.client.gather(list(futures))
         except KilledWorker as error:
-            place = places.get(str(error.task), "some bags")
+            location = locations.get(str(error.task), "some bags")
             raise RuntimeError(
-                f"{error.allowed_failures + 1} workers were killed while they processed {place}, the last "
+                f"{error.allowed_failures + 1} workers were killed while they processed {location}, the last "
                 f"one at {error.last_worker.address}. A bag may be too large for the memory of a worker; "
                 "increase memory_limit, or split the bag."
             ) from error
@@ -119,11 +119,11 @@ class OpenGroups:
             raise ConnectionError(
                 "the cluster has no workers; start workers, for example with cluster.scale(2)."
             )
-        for number, worker in enumerate(assigned(self._workers, threads)):
-            if worker != self._workers[number]:
-                self._workers[number] = worker
-                self._futures[number] = self._cluster.client.submit(
-                    held_here, self._groups[number], workers=[worker], allow_other_workers=True, pure=False
+        for i, worker in enumerate(assigned(self._workers, threads)):
+            if worker != self._workers[i]:
+                self._workers[i] = worker
+                self._futures[i] = self._cluster.client.submit(
+                    held_on_worker, self._groups[i], workers=[worker], allow_other_workers=True, pure=False
                 )
         return zip(self._futures, self._workers, strict=True)
 

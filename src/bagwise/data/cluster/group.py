@@ -54,9 +54,9 @@ class Group:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_kept": None}
 
-    def place(self, number: int) -> str:
+    def describe_block(self, index: int) -> str:
         """Describe the location of a block, for error messages."""
-        return self._layout.place(self._layout.runs[number])
+        return self._layout.describe_block(self._layout.runs[index])
 
     def blocks(self) -> Iterator[Block]:
         """Yield every block without labels and weights, from memory or from the files."""
@@ -72,16 +72,16 @@ class Group:
         self._kept, self._check = kept, None
 
 
-def held_here(what: Any) -> Any:
+def held_on_worker(data: Any) -> Any:
     """Return the argument; the task stores it on a worker. It is an unread group, or labels and weights."""
-    return what
+    return data
 
 
 class Slot(PerBlock):
     """A placeholder for an argument with one part per block; the parts are sent separately."""
 
-    def __init__(self, number: int):
-        self.number = number
+    def __init__(self, index: int):
+        self.index = index
 
 
 def results_of(group: Group, labels: list[Any], common: bytes, parts: list[list[Any]]) -> Iterator[Any]:
@@ -99,19 +99,19 @@ def results_of(group: Group, labels: list[Any], common: bytes, parts: list[list[
         The values of the slots, for every block.
     """
     f, args = pickle.loads(common)
-    number = 0
+    index = 0
     try:
         with one_blas_thread():
-            for number, block in enumerate(group.blocks()):
-                y, weight = labels[number]
-                yield f(block._replace(y=y, weight=weight), *_filled(args, parts[number] if parts else []))
+            for index, block in enumerate(group.blocks()):
+                y, weight = labels[index]
+                yield f(block._replace(y=y, weight=weight), *_filled(args, parts[index] if parts else []))
     except Exception as error:
-        raise _located(error, group.place(number)) from error
+        raise _located(error, group.describe_block(index)) from error
 
 
 def _filled(args: tuple[Any, ...], mine: list[Any]) -> tuple[Any, ...]:
     def part(slot: Any) -> Any:
-        return mine[slot.number]
+        return mine[slot.index]
 
     return with_parts(args, part)
 
@@ -126,11 +126,11 @@ def list_of_group(group: Group, labels: list[Any], common: bytes, parts: list[li
     return list(results_of(group, labels, common, parts))
 
 
-def _located(error: Exception, place: str) -> Exception:
+def _located(error: Exception, location: str) -> Exception:
     """Add the location to an error. A ValueError keeps its type, because it reports invalid data."""
     kind = ValueError if isinstance(error, ValueError) else RuntimeError
-    what = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-    return kind(f"{what.rstrip('.')}. The error occurred in {place}.")
+    message = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+    return kind(f"{message.rstrip('.')}. The error occurred in {location}.")
 
 
 def _memory_of_worker() -> float:

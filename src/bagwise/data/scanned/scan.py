@@ -68,7 +68,7 @@ class ScannedBags(AnyBags):
     def __init__(
         self,
         source: FileSource,
-        numbers: np.ndarray | None = None,
+        indices: np.ndarray | None = None,
         *,
         steps: tuple[Step, ...] = (),
         accept_missing: bool = False,
@@ -77,7 +77,7 @@ class ScannedBags(AnyBags):
         cluster: Cluster | None = None,
     ):
         self._source = source
-        self._numbers = numbers
+        self._indices = indices
         self._steps = steps
         self._accept_missing = accept_missing
         self._largest = largest  # the largest absolute value that blocks may contain
@@ -85,7 +85,7 @@ class ScannedBags(AnyBags):
         self._memory: dict[str, Bags] = {} if memory is None else memory
         self._cluster = cluster
         sizes = np.diff(source.offsets)
-        sizes = sizes if numbers is None else sizes[numbers]
+        sizes = sizes if indices is None else sizes[indices]
         self._offsets = read_only(np.append(0, np.cumsum(sizes)))
 
     @property
@@ -96,7 +96,7 @@ class ScannedBags(AnyBags):
     @property
     def ids(self) -> np.ndarray:
         """The ids of the bags; their indices in the files if they have no ids."""
-        return self._source.named(self._all_numbers)
+        return self._source.named(self._all_indices)
 
     @property
     def y(self) -> Labels:
@@ -110,7 +110,7 @@ class ScannedBags(AnyBags):
         return MappingProxyType({name: self._of_bags(values) for name, values in columns.items()})
 
     def _of_bags(self, values: np.ndarray) -> np.ndarray:
-        return read_only(values if self._numbers is None else values[self._numbers])
+        return read_only(values if self._indices is None else values[self._indices])
 
     @property
     def feature_names(self) -> np.ndarray | None:
@@ -144,12 +144,12 @@ class ScannedBags(AnyBags):
     @property
     def in_order(self) -> bool:
         """Whether the bags are in the order of the files, without repetitions."""
-        return bool((np.diff(self._all_numbers) > 0).all())
+        return bool((np.diff(self._all_indices) > 0).all())
 
     @property
     def file_order(self) -> np.ndarray:
         """Indices that sort the bags into the order of the files."""
-        return np.argsort(self._all_numbers, kind="stable")
+        return np.argsort(self._all_indices, kind="stable")
 
     @property
     def fits(self) -> bool:
@@ -157,8 +157,8 @@ class ScannedBags(AnyBags):
         return not is_large(self.n_instances * max(self.n_features, self._source.n_features))
 
     @cached_property
-    def _all_numbers(self) -> np.ndarray:
-        return np.arange(len(self)) if self._numbers is None else self._numbers
+    def _all_indices(self) -> np.ndarray:
+        return np.arange(len(self)) if self._indices is None else self._indices
 
     # ------------------------------------------------------------------ selection
 
@@ -169,14 +169,14 @@ class ScannedBags(AnyBags):
             return self._select(np.array([chosen])).load()[0]
         return self._select(np.arange(chosen.start, chosen.stop) if isinstance(chosen, slice) else chosen)
 
-    def _select(self, places: np.ndarray) -> ScannedBags:
-        return self._but(numbers=places if self._numbers is None else self._numbers[places])
+    def _select(self, positions: np.ndarray) -> ScannedBags:
+        return self._but(indices=positions if self._indices is None else self._indices[positions])
 
     def _but(self, **parts: Any) -> ScannedBags:
         """Return a copy of the scan with some parts replaced."""
         return ScannedBags(
             self._source,
-            parts.get("numbers", self._numbers),
+            parts.get("indices", self._indices),
             steps=parts.get("steps", self._steps),
             accept_missing=parts.get("accept_missing", self._accept_missing),
             largest=parts.get("largest", self._largest),
@@ -211,12 +211,12 @@ class ScannedBags(AnyBags):
 
     def standalone(self, run: slice) -> ScannedBags:
         """Return consecutive bags with the metadata of their files only, to send them to another process."""
-        numbers = self._all_numbers[run]
-        low, high = (int(numbers.min()), int(numbers.max()) + 1) if len(numbers) else (0, 0)
+        indices = self._all_indices[run]
+        low, high = (int(indices.min()), int(indices.max()) + 1) if len(indices) else (0, 0)
         source = self._source.part(low, high)
         return ScannedBags(
             source,
-            numbers - (source.first_bag - self._source.first_bag),
+            indices - (source.first_bag - self._source.first_bag),
             steps=self._steps,
             accept_missing=self._accept_missing,
             largest=self._largest,
@@ -251,7 +251,7 @@ class ScannedBags(AnyBags):
     # ------------------------------------------------------------------ reading
 
     def __iter__(self) -> Iterator[np.ndarray]:
-        if self.fits or (np.diff(self._all_numbers) < 0).any():
+        if self.fits or (np.diff(self._all_indices) < 0).any():
             yield from (self[i] for i in range(len(self)))
             return
         for block in self._in_files(dtype=self._source.dtype).each(lambda block: block):
@@ -262,7 +262,7 @@ class ScannedBags(AnyBags):
 
     def load(self) -> Bags:
         """Read all instances into memory: `Bags`, with ids, names and side columns."""
-        return self._transformed(self._held() if self.fits else self._read(self._numbers))
+        return self._transformed(self._held() if self.fits else self._read(self._indices))
 
     def _transformed(self, bags: Bags) -> Bags:
         """Apply all transformers to bags that have been read."""
@@ -294,9 +294,9 @@ class ScannedBags(AnyBags):
         runs = cut(self.offsets, most)
         read: Iterator[Bags] = (self[run].load() for run in runs)
         if self.in_order:
-            numbers, are_all = self._all_numbers, self._numbers is None
-            found = self._read_runs(numbers, [numbers[run] for run in runs], are_all, sides=columns)
-            read = (self._transformed(bags) for bags in found)
+            indices, are_all = self._all_indices, self._indices is None
+            untransformed = self._read_runs(indices, [indices[run] for run in runs], are_all, sides=columns)
+            read = (self._transformed(bags) for bags in untransformed)
         y = self.y
         for run, bags in zip(runs, read, strict=True):
             yield bags, None if y is None else y[run]
@@ -316,13 +316,13 @@ class ScannedBags(AnyBags):
 
     def _blocks(self, y: np.ndarray, weight: np.ndarray) -> Blocks:
         if self.fits:
-            known = bool(self._memory)
+            was_read = bool(self._memory)
             bags = self.load()
             if not self._steps:  # otherwise keep the precision that the transformer returned
                 bags = bags.with_instances(bags.instances.astype(self.dtype, copy=False))
             _refuse_missing(bags, accept_nan=self._accept_missing, largest=self._largest)
             in_memory = bags.blocks(y, weight)
-            in_memory.n_passes += not known
+            in_memory.n_passes += not was_read
             return in_memory
         in_files = self._in_files(y, weight, check=self._check())
         blocks: Blocks = in_files
@@ -360,7 +360,7 @@ class ScannedBags(AnyBags):
         nothing = np.zeros(len(self))
         return FileBlocks(
             self._source,
-            self._all_numbers,
+            self._all_indices,
             nothing if y is None else y,
             nothing if weight is None else weight,
             dtype=self.dtype if dtype is None else dtype,
@@ -371,30 +371,30 @@ class ScannedBags(AnyBags):
         """Read bags that fit in memory; if the whole scan fits, read it once for all its selections."""
         source = self._source
         if is_large(int(source.offsets[-1]) * max(self.n_features, source.n_features)):
-            return self._read(self._numbers)
+            return self._read(self._indices)
         if "all" not in self._memory:
             self._memory["all"] = self._read(None)
-        return self._memory["all"] if self._numbers is None else self._memory["all"][self._numbers]
+        return self._memory["all"] if self._indices is None else self._memory["all"][self._indices]
 
-    def _read(self, numbers: np.ndarray | None) -> Bags:
+    def _read(self, indices: np.ndarray | None) -> Bags:
         source = self._source
-        wanted = np.arange(len(source.offsets) - 1) if numbers is None else numbers
+        wanted = np.arange(len(source.offsets) - 1) if indices is None else indices
         sizes = np.diff(source.offsets)
         if not sizes[wanted].any() and sizes.any():
             # All selected bags are empty: read one other bag to get the instance columns.
             return self._read(np.append(np.argmax(sizes), wanted))[1:]
-        bags, places = np.unique(wanted, return_inverse=True)
-        read = next(self._read_runs(bags, [bags], numbers is None))
-        return read if len(wanted) == len(bags) and (np.diff(wanted) > 0).all() else read[places]
+        bags, inverse = np.unique(wanted, return_inverse=True)
+        read = next(self._read_runs(bags, [bags], indices is None))
+        return read if len(wanted) == len(bags) and (np.diff(wanted) > 0).all() else read[inverse]
 
     def _read_runs(
-        self, numbers: np.ndarray, runs: list[np.ndarray], are_all: bool, *, sides: bool = True
+        self, indices: np.ndarray, runs: list[np.ndarray], are_all: bool, *, sides: bool = True
     ) -> Iterator[Bags]:
         """Read runs of bags, in increasing order of their indices in the files; yield `Bags` per run."""
         source = self._source
         sizes = np.diff(source.offsets)
         for run, (X, columns) in zip(
-            runs, read_runs(source, numbers, runs, source.dtype, sides=sides), strict=True
+            runs, read_runs(source, indices, runs, source.dtype, sides=sides), strict=True
         ):
             yield Bags(
                 X,

@@ -13,7 +13,7 @@ from bagwise.data.blocks.buffers import Buffers
 from bagwise.data.blocks.layout import Piece
 
 
-class Stamp(NamedTuple):
+class FileStamp(NamedTuple):
     """Path, size and modification time of a file when it was scanned."""
 
     path: Any  # Path or RemoteFile
@@ -21,7 +21,7 @@ class Stamp(NamedTuple):
     changed: int
 
     @classmethod
-    def of(cls, path: Any) -> Stamp:
+    def of(cls, path: Any) -> FileStamp:
         """Record the current state of a file."""
         about = path.stat()
         return cls(path, about.st_size, about.st_mtime_ns)
@@ -29,7 +29,7 @@ class Stamp(NamedTuple):
     def refuse_change(self) -> None:
         """Raise an error if the file has changed since it was scanned."""
         try:
-            same = Stamp.of(self.path) == self
+            same = FileStamp.of(self.path) == self
         except OSError:
             raise ValueError(f"{str(self.path)!r} no longer exists; scan the files again.") from None
         if not same:
@@ -58,7 +58,7 @@ class FileSource(ABC):
         The dtype of the instances in the files.
     unit_offsets : int64 array
         Instance index at which each unit of reading begins, such as a row group, and the end of the last.
-    stamps : list of Stamp
+    stamps : list of FileStamp
         The files, with their state when they were scanned.
     first_bag : int
         If this is a part of another source, the index of the first bag there.
@@ -72,7 +72,7 @@ class FileSource(ABC):
     n_features: int
     dtype: np.dtype
     unit_offsets: np.ndarray
-    stamps: list[Stamp] = field(repr=False)
+    stamps: list[FileStamp] = field(repr=False)
     first_bag: int = field(default=0, repr=False, kw_only=True)
 
     def named(self, bags: np.ndarray) -> np.ndarray:
@@ -109,7 +109,7 @@ class FileSource(ABC):
         """Return the fields that a subclass stores per unit or file, restricted to these units."""
         return {}
 
-    def place(self, bags: np.ndarray) -> str:
+    def describe_location(self, bags: np.ndarray) -> str:
         """Describe for messages where these bags (increasing indices) are stored."""
         units = self._units_of(int(bags[0]), int(bags[-1]) + 1) if len(bags) else slice(0, 0)
         return self._shown_units(units)
@@ -129,7 +129,7 @@ class FileSource(ABC):
             stamp.refuse_change()
         return self._pieces(units, sides)
 
-    def _stamps_of(self, units: np.ndarray) -> Iterable[Stamp]:
+    def _stamps_of(self, units: np.ndarray) -> Iterable[FileStamp]:
         """Return the files that contain these units."""
         return self.stamps
 

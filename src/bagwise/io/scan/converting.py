@@ -125,20 +125,20 @@ def _ranks(readers: Sequence[Reader], column: str) -> tuple[dict[Any, int], list
     for reader in readers:
         for table in _batches(reader, [column], 2**16):
             ids = reader.tables.column(column, table[column])
-            found, begins, counts = np.unique(ids, return_index=True, return_counts=True)
-            for place in np.argsort(begins):
-                name = found[place].item() if isinstance(found[place], np.generic) else found[place]
-                number = rank.setdefault(name, len(rank))
-                if number == len(sizes):
+            unique_ids, begins, counts = np.unique(ids, return_index=True, return_counts=True)
+            for i in np.argsort(begins):
+                name = unique_ids[i].item() if isinstance(unique_ids[i], np.generic) else unique_ids[i]
+                bag_rank = rank.setdefault(name, len(rank))
+                if bag_rank == len(sizes):
                     sizes.append(0)
-                sizes[number] += int(counts[place])
+                sizes[bag_rank] += int(counts[i])
     return rank, sizes
 
 
 def _of_rows(reader: Reader, table: Any, column: str, rank: dict[Any, int]) -> np.ndarray:
     """Return the rank of the bag for every row."""
-    found, which = np.unique(reader.tables.column(column, table[column]), return_inverse=True)
-    return np.array([rank[name] for name in found.tolist()], dtype=np.int64)[which.ravel()]
+    unique_ids, inverse = np.unique(reader.tables.column(column, table[column]), return_inverse=True)
+    return np.array([rank[name] for name in unique_ids.tolist()], dtype=np.int64)[inverse.ravel()]
 
 
 def _share_out(
@@ -154,9 +154,9 @@ def _share_out(
                 order = np.argsort(pile, kind="stable")
                 gathered = gathered.select(schema.names).take(pa.array(order)).combine_chunks()
                 ends = np.searchsorted(pile[order], np.arange(len(piles) + 1))
-                for number in np.unique(pile):
-                    part = gathered.slice(ends[number], ends[number + 1] - ends[number])
-                    streams[number].write_table(part.cast(schema))
+                for index in np.unique(pile):
+                    part = gathered.slice(ends[index], ends[index + 1] - ends[index])
+                    streams[index].write_table(part.cast(schema))
 
 
 def _gathered(tables: Iterator[Any], most: int) -> Iterator[Any]:

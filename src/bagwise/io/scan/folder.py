@@ -13,7 +13,7 @@ import numpy as np
 from bagwise._core.cache import cache_folder
 from bagwise._core.files.atomic import replacing
 from bagwise.data.blocks import block_rows, cut_rows
-from bagwise.data.scanned.source import FileSource, Stamp, shown_run
+from bagwise.data.scanned.source import FileSource, FileStamp, shown_run
 from bagwise.io._folder import FolderIndex, OpenBag, Shapes, look_at_shapes, read_column, restore_columns
 
 
@@ -35,7 +35,7 @@ class FolderSource(FileSource):
     names: list[str] = field(repr=False)
     description: dict[str, Any] | None = field(repr=False)
 
-    def _stamps_of(self, units: np.ndarray) -> Iterable[Stamp]:
+    def _stamps_of(self, units: np.ndarray) -> Iterable[FileStamp]:
         return ()  # every file is checked when it is opened
 
     def _shown_units(self, units: slice) -> str:
@@ -76,8 +76,10 @@ class BagPiece:
     def copy(self, begin: int, stop: int, out: np.ndarray) -> None:
         """Write the rows from `begin` to `stop` into `out`, a few rows at a time."""
         for rows in cut_rows(stop - begin, block_rows(out.shape[1])):
-            some = slice(begin + rows.start, begin + rows.stop)
-            out[rows] = self._features[some] if len(self._features.shape) == 2 else self._features[0, some]
+            selected = slice(begin + rows.start, begin + rows.stop)
+            out[rows] = (
+                self._features[selected] if len(self._features.shape) == 2 else self._features[0, selected]
+            )
 
     def take(self, rows: np.ndarray, out: np.ndarray) -> None:
         """Write the rows with these indices into `out`."""
@@ -92,7 +94,7 @@ class BagPiece:
 
 def scan_folder(index: FolderIndex, open_bag: OpenBag) -> FolderSource:
     """Return the source of a folder, with bag sizes from the cached index or from every file."""
-    stamps = [Stamp.of(path) for path in index.files]
+    stamps = [FileStamp.of(path) for path in index.files]
     shapes = _remembered(stamps)
     if shapes is None:
         shapes = look_at_shapes(index, open_bag)
@@ -118,12 +120,12 @@ def scan_folder(index: FolderIndex, open_bag: OpenBag) -> FolderSource:
     )
 
 
-def _index_path(stamps: list[Stamp]) -> Path:
+def _index_path(stamps: list[FileStamp]) -> Path:
     folder = stamps[0].path.resolve().parent
     return cache_folder() / "scans" / f"{hashlib.sha256(str(folder).encode()).hexdigest()[:24]}.npz"
 
 
-def _remembered(stamps: list[Stamp]) -> Shapes | None:
+def _remembered(stamps: list[FileStamp]) -> Shapes | None:
     """Return the cached shapes of a folder's files, or None if there is no index or a file has changed."""
     try:
         # The file is opened first, because np.load does not close a damaged file.
@@ -135,18 +137,18 @@ def _remembered(stamps: list[Stamp]) -> Shapes | None:
         return None
 
 
-def _remember(stamps: list[Stamp], shapes: Shapes) -> None:
+def _remember(stamps: list[FileStamp], shapes: Shapes) -> None:
     path = _index_path(stamps)
-    known = {"sizes": shapes.sizes, "n_features": shapes.n_features, "dtype": shapes.dtype.str}
+    arrays = {"sizes": shapes.sizes, "n_features": shapes.n_features, "dtype": shapes.dtype.str}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as part, part.open("wb") as file:
-            np.savez(file, **{**known, **_as_arrays(stamps)})  # type: ignore[arg-type]
+            np.savez(file, **{**arrays, **_as_arrays(stamps)})  # type: ignore[arg-type]
     except OSError:
         return  # the index is optional: it only saves time
 
 
-def _as_arrays(stamps: list[Stamp]) -> dict[str, np.ndarray]:
+def _as_arrays(stamps: list[FileStamp]) -> dict[str, np.ndarray]:
     return {
         "files": np.array([stamp.path.name for stamp in stamps]),
         "stamps": np.array([[stamp.size, stamp.changed] for stamp in stamps], dtype=np.int64),

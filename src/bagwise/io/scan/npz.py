@@ -13,7 +13,7 @@ from numpy.lib import format as npy_format
 
 from bagwise.data.blocks import block_rows
 from bagwise.data.blocks.buffers import Buffers
-from bagwise.data.scanned.source import FileSource, MatrixPiece, Stamp
+from bagwise.data.scanned.source import FileSource, FileStamp, MatrixPiece
 from bagwise.io.npz import bags_of_arrays, read_arrays
 
 
@@ -56,7 +56,7 @@ class NpzSource(FileSource):
 
 def scan_npz(path: Path) -> NpzSource:
     """Return the source of a file: read all arrays except the instances, and locate the instances."""
-    stamp = Stamp.of(path)
+    stamp = FileStamp.of(path)
     arrays = read_arrays(path, but=("X",))
     if "X_data" in arrays:
         raise ValueError(

@@ -12,7 +12,7 @@ import numpy as np
 from bagwise._core.files.damage import reading
 from bagwise.data.blocks.buffers import Buffers
 from bagwise.data.blocks.layout import Piece
-from bagwise.data.scanned.source import FileSource, Stamp
+from bagwise.data.scanned.source import FileSource, FileStamp
 from bagwise.io._arrow import BagTables
 from bagwise.io._parquet_reader import Reader
 
@@ -32,21 +32,21 @@ class ParquetSource(FileSource):
     groups: list[tuple[int, int]] = field(repr=False)
     tables: BagTables = field(repr=False)
 
-    def _stamps_of(self, units: np.ndarray) -> Iterator[Stamp]:
-        return (self.stamps[number] for number in sorted({self.groups[unit][0] for unit in units}))
+    def _stamps_of(self, units: np.ndarray) -> Iterator[FileStamp]:
+        return (self.stamps[file] for file in sorted({self.groups[unit][0] for unit in units}))
 
     def _parts_of_units(self, units: slice) -> dict[str, Any]:
         groups = self.groups[units]
-        files = sorted({number for number, _ in groups})
-        renumbered = [(files.index(number), group) for number, group in groups]
-        return {"groups": renumbered, "stamps": [self.stamps[number] for number in files]}
+        files = sorted({file for file, _ in groups})
+        renumbered = [(files.index(file), group) for file, group in groups]
+        return {"groups": renumbered, "stamps": [self.stamps[file] for file in files]}
 
     def _shown_units(self, units: slice) -> str:
         groups = self.groups[units]
         if not groups:
             return "no file"
         (file, first), (other, last) = groups[0], groups[-1]
-        path, end = (repr(str(self.stamps[number].path)) for number in (file, other))
+        path, end = (repr(str(self.stamps[i].path)) for i in (file, other))
         if file == other:
             return f"{path}, row group {first}" if first == last else f"{path}, row groups {first} to {last}"
         return f"{path}, row group {first} to {end}, row group {last}"
@@ -57,8 +57,8 @@ class ParquetSource(FileSource):
         for run in np.split(units, np.flatnonzero(np.diff(units) > 1) + 1):
             first = int(self.unit_offsets[run[0]]) if len(run) else 0
             for table in self._batches(run, self._columns(sides)):
-                number, _ = self.groups[run[0]]
-                with reading(self.stamps[number].path, "Parquet file of bags"):
+                file, _ = self.groups[run[0]]
+                with reading(self.stamps[file].path, "Parquet file of bags"):
                     piece = self._piece(first, table, sides, buffers)
                 yield piece
                 first += piece.n_rows
@@ -66,10 +66,10 @@ class ParquetSource(FileSource):
     def _batches(self, units: np.ndarray, columns: list[str]) -> Iterator[Any]:
         of_file: dict[int, list[int]] = {}
         for unit in units:
-            number, group = self.groups[unit]
-            of_file.setdefault(number, []).append(group)
-        for number, groups in of_file.items():
-            reader = Reader(self.stamps[number].path, None, None, streamed=True)
+            file, group = self.groups[unit]
+            of_file.setdefault(file, []).append(group)
+        for file, groups in of_file.items():
+            reader = Reader(self.stamps[file].path, None, None, streamed=True)
             with reader.file:
                 yield from reader.batches(groups, columns, self._rows_at_a_time())
 
@@ -89,11 +89,11 @@ class ParquetSource(FileSource):
 def row_groups(readers: Sequence[Reader]) -> tuple[list[tuple[int, int]], np.ndarray]:
     """Return the file index, group index and number of rows of every row group that is not empty."""
     groups, rows = [], []
-    for number, reader in enumerate(readers):
+    for file, reader in enumerate(readers):
         for group in range(reader.file.num_row_groups):
             n = reader.file.metadata.row_group(group).num_rows
             if n:
-                groups.append((number, group))
+                groups.append((file, group))
                 rows.append(n)
     return groups, np.array(rows, dtype=np.int64)
 

@@ -11,7 +11,7 @@ import numpy as np
 from bagwise.data.blocks import block_rows
 from bagwise.data.blocks.buffers import Buffers
 from bagwise.data.description import refuse_duplicates
-from bagwise.data.scanned.source import MatrixPiece, Stamp
+from bagwise.data.scanned.source import FileStamp, MatrixPiece
 from bagwise.io._arrow import BagRows
 from bagwise.io._parquet_reader import Reader, joined_rows
 from bagwise.io.scan.parquet import ParquetSource, row_groups
@@ -43,7 +43,7 @@ class BagRowsSource(ParquetSource):
         return MatrixPiece(first, rows.instances, rows.instance_columns)
 
 
-def scan_bag_rows(readers: Sequence[Reader], stamps: list[Stamp]) -> BagRowsSource:
+def scan_bag_rows(readers: Sequence[Reader], stamps: list[FileStamp]) -> BagRowsSource:
     """Return the source of files with one row per bag.
 
     Files that bagwise wrote contain the bag sizes in the footer. The instances of other files are read once
@@ -71,12 +71,12 @@ def scan_bag_rows(readers: Sequence[Reader], stamps: list[Stamp]) -> BagRowsSour
     if whole.ids is not None:
         begins = np.cumsum([0, *(reader.file.metadata.num_rows for reader in readers)])
 
-        def place(bag: int) -> str:
-            number = int(np.searchsorted(begins, bag, side="right")) - 1
-            file = "" if len(readers) == 1 else f"{readers[number].where}, "
-            return f"{file}row {bag - begins[number]}"
+        def describe_row(bag: int) -> str:
+            i_file = int(np.searchsorted(begins, bag, side="right")) - 1
+            file = "" if len(readers) == 1 else f"{readers[i_file].where}, "
+            return f"{file}row {bag - begins[i_file]}"
 
-        refuse_duplicates(whole.ids.tolist(), readers[0].where if len(readers) == 1 else "ids", place)
+        refuse_duplicates(whole.ids.tolist(), readers[0].where if len(readers) == 1 else "ids", describe_row)
     offsets = np.append(0, np.cumsum(whole.sizes))
     first = readers[0]
     return BagRowsSource(

@@ -12,8 +12,8 @@ import numpy as np
 from bagwise.data.blocks import block_rows
 from bagwise.data.blocks.buffers import Buffers
 from bagwise.data.description import restore
-from bagwise.data.scanned.source import ColumnsPiece, Stamp
-from bagwise.io._arrow import from_arrow, in_one, is_number, pa
+from bagwise.data.scanned.source import ColumnsPiece, FileStamp
+from bagwise.io._arrow import from_arrow, in_one, is_numeric, pa
 from bagwise.io._long import choose_bag_and_label, choose_features, refuse_missing
 from bagwise.io._parquet_reader import Reader
 from bagwise.io.scan.parquet import ParquetSource, row_groups
@@ -46,22 +46,24 @@ class LongSource(ParquetSource):
         return max(1, block_rows(self.n_features) // 2)
 
     def _piece(self, first: int, table: Any, sides: bool, buffers: Buffers) -> ColumnsPiece:
-        beside = {}
+        side_columns = {}
         for name, (column, kind) in self.per_instance.items() if sides else ():
             values = self.tables.column(column, table[column], first)
-            beside[name] = values if kind is None else restore(values, kind)
+            side_columns[name] = values if kind is None else restore(values, kind)
         features = [from_arrow(in_one(table[name])) for name in self.features]
-        return ColumnsPiece(first, features, beside, buffers)
+        return ColumnsPiece(first, features, side_columns, buffers)
 
 
-def scan_long(readers: Sequence[Reader], stamps: list[Stamp], features: Sequence[str] | None) -> LongSource:
+def scan_long(
+    readers: Sequence[Reader], stamps: list[FileStamp], features: Sequence[str] | None
+) -> LongSource:
     """Return the source of files with one row per instance, from their description or by inference."""
     if features is None and readers[0].description is not None:
         return _scan_described(readers, stamps, readers[0].description)
     return _scan_inferred(readers, stamps, features)
 
 
-def _scan_described(readers: Sequence[Reader], stamps: list[Stamp], about: dict[str, Any]) -> LongSource:
+def _scan_described(readers: Sequence[Reader], stamps: list[FileStamp], about: dict[str, Any]) -> LongSource:
     of_bags = [kind for kind in (about["y"], *about["bag_columns"].values()) if kind is not None]
     kinds = {kind["column"]: kind for kind in (about["bag"], *of_bags)}
     bag, label = about["bag"]["column"], about["y"] and about["y"]["column"]
@@ -89,7 +91,7 @@ def _scan_described(readers: Sequence[Reader], stamps: list[Stamp], about: dict[
 
 
 def _scan_inferred(
-    readers: Sequence[Reader], stamps: list[Stamp], features: Sequence[str] | None
+    readers: Sequence[Reader], stamps: list[FileStamp], features: Sequence[str] | None
 ) -> LongSource:
     """Infer column roles in the same way as `infer_long`, from one pass over all columns without a role."""
     first = readers[0]
@@ -157,7 +159,7 @@ def _dtype_of(readers: Sequence[Reader], name: str, bag: str) -> np.dtype:
     if name == bag:
         raise ValueError(f"{where}: the bag column {bag!r} cannot be a feature as well.")
     kind = readers[0].schema.field(name).type
-    if not is_number(kind):
+    if not is_numeric(kind):
         raise ValueError(f"{where}: the column {name!r} has the type {kind}; a feature must be numeric.")
     # Integers with missing values become doubles with NaN.
     exact = pa.types.is_floating(kind) or not any(_may_have_gaps(reader, name) for reader in readers)
@@ -167,5 +169,5 @@ def _dtype_of(readers: Sequence[Reader], name: str, bag: str) -> np.dtype:
 def _may_have_gaps(reader: Reader, name: str) -> bool:
     about = reader.file.metadata
     column = next(j for j in range(about.num_columns) if about.schema.column(j).path == name)
-    found = [about.row_group(i).column(column).statistics for i in range(about.num_row_groups)]
-    return any(s is None or not s.has_null_count or s.null_count > 0 for s in found)
+    statistics = [about.row_group(i).column(column).statistics for i in range(about.num_row_groups)]
+    return any(s is None or not s.has_null_count or s.null_count > 0 for s in statistics)

@@ -118,18 +118,18 @@ class Runs:
         if inside.any():
             if name in self._constant:
                 row = int(np.argmax(inside))
-                raise two_values(self.place(self.n_rows + row)[0], ids[row], name, earlier[row], values[row])
+                raise two_values(self.locate(self.n_rows + row)[0], ids[row], name, earlier[row], values[row])
             column.varies_inside = True
             column.firsts.clear()
         if not column.varies_inside:
             column.firsts.append(values[begins])
         column.last = values[-1:].copy()
 
-    def place(self, row: int) -> tuple[str, int]:
+    def locate(self, row: int) -> tuple[str, int]:
         """Return the file of a row, and its index in the file."""
         starts = [start for _, start in self._file_starts]
-        number = int(np.searchsorted(starts, row, side="right")) - 1
-        return self._file_starts[number][0], row - starts[number]
+        i = int(np.searchsorted(starts, row, side="right")) - 1
+        return self._file_starts[i][0], row - starts[i]
 
     def ids_and_offsets(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the ids and offsets of the bags; raise an error if the rows of a bag are not consecutive."""
@@ -144,16 +144,16 @@ class Runs:
         if self._numbered:  # the same index can denote another bag in every file
             starts = [start for _, start in self._file_starts]
             key = np.column_stack([ids, np.searchsorted(starts, begins, side="right")])
-        _, first, which = np.unique(
+        _, first, inverse = np.unique(
             key, axis=0 if self._numbered else None, return_index=True, return_inverse=True
         )
-        which = which.ravel()
-        again = first[which] != np.arange(len(ids))
+        inverse = inverse.ravel()
+        again = first[inverse] != np.arange(len(ids))
         if not again.any():
             return
         later = int(np.argmax(again))
-        earlier_file, earlier_row = self.place(int(begins[first[which[later]]]))
-        file, row = self.place(int(begins[later]))
+        earlier_file, earlier_row = self.locate(int(begins[first[inverse[later]]]))
+        file, row = self.locate(int(begins[later]))
         bag = as_python(ids[later])
         if file != earlier_file:
             raise BagComesBackError(

@@ -11,7 +11,7 @@ from typing import Any
 from bagwise._core.types import FilePath
 from bagwise.data.description import is_positive_label
 from bagwise.data.scanned import ScannedBags
-from bagwise.data.scanned.source import FileSource, Stamp
+from bagwise.data.scanned.source import FileSource, FileStamp
 from bagwise.io._remote import find_remote, is_address
 
 _FORMATS = ("parquet", "h5", "npy", "npz")
@@ -102,16 +102,16 @@ def find_files(path: FilePath, format: str | None) -> tuple[list[Any], str]:
                 f"{str(path)!r} is an address; for remote files, scan_bags supports only Parquet."
             )
         return find_remote(str(path)), "parquet"
-    place = Path(path)
-    if place.is_file():
-        paths = [place]
-    elif place.is_dir():
-        paths = sorted(place.glob("*.parquet")) if format in (None, "parquet") else []
+    local_path = Path(path)
+    if local_path.is_file():
+        paths = [local_path]
+    elif local_path.is_dir():
+        paths = sorted(local_path.glob("*.parquet")) if format in (None, "parquet") else []
         if not paths:
-            return [place], format or folder_format(place)
+            return [local_path], format or folder_format(local_path)
     elif has_magic(str(path)):
-        root = Path(place.anchor)
-        paths = sorted(root.glob(str(place.relative_to(root) if place.is_absolute() else path)))
+        root = Path(local_path.anchor)
+        paths = sorted(root.glob(str(local_path.relative_to(root) if local_path.is_absolute() else path)))
         if not paths:
             raise FileNotFoundError(f"there is no file {str(path)!r}.")
     else:
@@ -176,7 +176,7 @@ def _scan_parquet(
     from bagwise.io.scan.parquet_bags import scan_bag_rows
     from bagwise.io.scan.parquet_long import scan_long
 
-    stamps = [Stamp.of(path) for path in paths]
+    stamps = [FileStamp.of(path) for path in paths]
     readers = []
     try:
         for path in paths:

@@ -41,9 +41,9 @@ class Checkpoint(CheckpointLocation):
 
     is_stored = True
 
-    def __init__(self, store: Store, place: str = ""):
+    def __init__(self, store: Store, location: str = ""):
         self._store = store
-        self._place = place
+        self._location = location
         self._n_runs = 0
 
     @property
@@ -53,11 +53,11 @@ class Checkpoint(CheckpointLocation):
 
     @property
     def _entry(self) -> dict[str, Any]:
-        return self._store.get(self._place)
+        return self._store.get(self._location)
 
     def within(self, name: str) -> Checkpoint:
         """Return the location with this name; concurrent runs must use different names."""
-        return Checkpoint(self._store, f"{self._place}/{name}")
+        return Checkpoint(self._store, f"{self._location}/{name}")
 
     def next_run(self, *inputs: Any) -> Checkpoint:
         """Return the location of the next run in a sequence of runs.
@@ -68,12 +68,12 @@ class Checkpoint(CheckpointLocation):
         self._n_runs += 1
         run, key = self.within(f"run {self._n_runs}"), digest_of(*inputs)
         if run._entry.get("key", key) != key:
-            number = self._n_runs
-            while self.within(f"run {number}")._entry:
-                self._store.forget_inside(f"{self._place}/run {number}")
-                number += 1
+            i = self._n_runs
+            while self.within(f"run {i}")._entry:
+                self._store.forget_inside(f"{self._location}/run {i}")
+                i += 1
         if not run._entry:
-            self._store.put(run._place, key=key)
+            self._store.put(run._location, key=key)
         return run
 
     # ------------------------------------------------------------ finished results
@@ -90,22 +90,22 @@ class Checkpoint(CheckpointLocation):
     def finish(self, value: Any) -> None:
         """Store the final value and delete the state."""
         key = {name: kept for name, kept in self._entry.items() if name == "key"}
-        self._store.put(self._place, alone=True, **key, end=copied(taken_apart(value)))
+        self._store.put(self._location, alone=True, **key, end=copied(taken_apart(value)))
 
     def cell(self, name: str, compute: Callable[..., Any], *args: Any) -> Any:
         """Return the value stored under a name, or compute and store ``compute(*args)``."""
-        here = self.within(name)
-        if here.has_ended:
-            return here.end()
+        checkpoint = self.within(name)
+        if checkpoint.has_ended:
+            return checkpoint.end()
         value = compute(*args)
-        here.finish(value)
+        checkpoint.finish(value)
         return value
 
     # ------------------------------------------------------------ states of unfinished runs
 
     def keep(self, state: Any) -> None:
         """Store the current state of a run; its arrays must not be modified afterwards."""
-        self._store.put(self._place, state=taken_apart(state))
+        self._store.put(self._location, state=taken_apart(state))
 
     def state(self, like: Any = None) -> Any:
         """Return the stored state in the form of `like`, or None if there is no state of this form."""
@@ -120,22 +120,22 @@ class Checkpoint(CheckpointLocation):
 
     def agree_on_folds(self, splits: list[tuple[np.ndarray, np.ndarray]]) -> None:
         """Raise an error if the stored folds differ from these: a random splitter can draw other folds."""
-        known, key = self._store.get(f"{self._place}/folds"), digest_of(splits)
-        if known.get("digest", key) != key:
+        entry, key = self._store.get(f"{self._location}/folds"), digest_of(splits)
+        if entry.get("digest", key) != key:
             raise ValueError(
                 f"checkpoint {str(self._store.path)!r} belongs to a fit with other folds; set the "
                 f"random_state of the cv splitter to make the folds reproducible; {REMEDY}."
             )
-        self._store.put(f"{self._place}/folds", digest=key)
+        self._store.put(f"{self._location}/folds", digest=key)
 
     def seed(self, random_state: Any) -> Any:
         """Return an integer unchanged; for None or a RandomState, draw a seed once and store it."""
         if isinstance(random_state, (int, np.integer)):
             return random_state
-        known = self._store.get(f"{self._place}/seed")
-        if "seed" not in known:
+        entry = self._store.get(f"{self._location}/seed")
+        if "seed" not in entry:
             drawn = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-            self._store.put(f"{self._place}/seed", seed=drawn)
+            self._store.put(f"{self._location}/seed", seed=drawn)
             self._store.write()
             return drawn
-        return int(known["seed"])
+        return int(entry["seed"])

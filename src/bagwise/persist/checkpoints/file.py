@@ -17,7 +17,7 @@ Entries = dict[str, dict[str, Any]]
 def write_file(path: Any, identity: dict[str, Any], entries: Entries) -> None:
     """Write all entries, completely or not at all; values that are not plain are omitted."""
     packer = Packer()
-    packed = {place: _packed(packer, entry) for place, entry in entries.items()}
+    packed = {location: _packed(packer, entry) for location, entry in entries.items()}
     write_sealed(path, SEAL, {"identity": identity, "entries": packed}, packer.content)
 
 
@@ -34,7 +34,7 @@ def read_file(path: Any) -> tuple[dict[str, Any], Entries]:
     _, head, content = read_sealed(path, SEAL)
     with reading(path, "checkpoint"):
         entries = {
-            str(place): {str(name): unpack(terms, content) for name, terms in entry.items()}
-            for place, entry in head["entries"].items()
+            str(location): {str(name): unpack(terms, content) for name, terms in entry.items()}
+            for location, entry in head["entries"].items()
         }
         return dict(head["identity"]), entries

@@ -49,11 +49,11 @@ def described(value: Any) -> str:
     if isinstance(value, np.random.RandomState):
         return "a RandomState"  # the checkpoint contains the seed that was drawn from it
     if isinstance(value, Bags):
-        return f"{value!r}, digest {digest_of(value.offsets, _numbers_of(value))}"
+        return f"{value!r}, digest {digest_of(value.offsets, _arrays_of(value))}"
     if hasattr(value, "__array__"):  # including columns of data frames
         array = np.asarray(value)
-        numbers = array if array.dtype.kind in "biuf" else array.tolist()
-        return f"array of shape {array.shape}, digest {digest_of(numbers)}"
+        values = array if array.dtype.kind in "biuf" else array.tolist()
+        return f"array of shape {array.shape}, digest {digest_of(values)}"
     if isinstance(value, dict):
         inside = ", ".join(f"{described(name)}: {described(part)}" for name, part in value.items())
         return f"{{{inside}}}"
@@ -70,7 +70,7 @@ def described(value: Any) -> str:
     return type(value).__name__ if " at 0x" in shown else shown
 
 
-def _numbers_of(bags: Bags) -> Any:
+def _arrays_of(bags: Bags) -> Any:
     instances = bags.instances
     if isinstance(instances, np.ndarray):
         return instances

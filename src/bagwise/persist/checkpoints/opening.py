@@ -45,10 +45,10 @@ def opened(
         return
     ours = with_version(identity())
     if isinstance(checkpoint, Checkpoint):
-        place = checkpoint.within("identity")
-        if place.has_ended:
-            refuse_other(place.store.path, place.end(), ours)
-        place.finish(ours)
+        location = checkpoint.within("identity")
+        if location.has_ended:
+            refuse_other(location.store.path, location.end(), ours)
+        location.finish(ours)
         yield checkpoint
         return
     store = Store(_checked(checkpoint), ours)

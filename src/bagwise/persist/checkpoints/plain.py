@@ -56,10 +56,10 @@ class Packer:
     def _add(self, array: np.ndarray, *, is_scalar: bool) -> list[Any]:
         if array.dtype.kind not in _KINDS:
             raise NotPlainError(f"a checkpoint cannot store an array with dtype {array.dtype}.")
-        place, data = self._size, np.ascontiguousarray(array).tobytes()
+        start, data = self._size, np.ascontiguousarray(array).tobytes()
         self._parts.append(data)
         self._size += len(data)
-        return [array.dtype.str, None if is_scalar else list(array.shape), place]
+        return [array.dtype.str, None if is_scalar else list(array.shape), start]
 
 
 def unpack(terms: Any, content: bytes) -> Any:
@@ -77,12 +77,12 @@ def unpack(terms: Any, content: bytes) -> Any:
         return float(inside)
     if kind != "array":
         raise ValueError(f"it contains the unknown type {kind!r}")
-    form, shape, place = inside
+    form, shape, start = inside
     dtype = np.dtype(str(form))
     if dtype.kind not in _KINDS:
         raise ValueError(f"it contains an array with dtype {dtype}")
     n = math.prod(shape or ())
-    array = np.frombuffer(content, dtype, count=n, offset=place).reshape(shape or ()).copy()
+    array = np.frombuffer(content, dtype, count=n, offset=start).reshape(shape or ()).copy()
     return array[()] if shape is None else array
 
 

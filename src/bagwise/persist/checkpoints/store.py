@@ -59,11 +59,11 @@ class Store:
 
     # ------------------------------------------------------------ entries
 
-    def get(self, place: str) -> dict[str, Any]:
+    def get(self, location: str) -> dict[str, Any]:
         """Return the entry of a location."""
-        return self.entries.get(place, {})
+        return self.entries.get(location, {})
 
-    def put(self, place: str, *, alone: bool = False, **what: Any) -> None:
+    def put(self, location: str, *, alone: bool = False, **values: Any) -> None:
         """Update the entry of a location, and write the file if a write is due.
 
         If `alone` is true, all other values of the location and the locations inside it are deleted.
@@ -71,16 +71,16 @@ class Store:
         with self.lock:
             if not self.is_stopped:
                 if alone:
-                    self.forget_inside(place)
-                self.entries.setdefault(place, {}).update(what)
+                    self.forget_inside(location)
+                self.entries.setdefault(location, {}).update(values)
                 self.write_if_due()
 
-    def forget_inside(self, place: str) -> None:
+    def forget_inside(self, location: str) -> None:
         """Delete the entries of a location and of all locations inside it."""
         with self.lock:
             if not self.is_stopped:
-                inside = f"{place}/"
-                for name in [n for n in self.entries if n == place or n.startswith(inside)]:
+                inside = f"{location}/"
+                for name in [n for n in self.entries if n == location or n.startswith(inside)]:
                     del self.entries[name]
 
     # ------------------------------------------------------------ the file
