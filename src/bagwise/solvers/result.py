@@ -119,8 +119,6 @@ def record_result(estimator: Any, results: Sequence[SolverResult]) -> SolverResu
     estimator.objective_history_ = np.asarray(best.history)
     estimator.objectives_ = np.array(list(map(attrgetter("value"), results)))
     if not best.converged and not stopped:
-        reason = best.status.value.format(
-            max_iter=getattr(estimator, "max_iter", None), tol=estimator.tol
-        )
+        reason = best.status.value.format(max_iter=getattr(estimator, "max_iter", None), tol=estimator.tol)
         warn_user(f"{type(estimator).__name__} {reason}.", ConvergenceWarning)
     return best
