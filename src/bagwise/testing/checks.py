@@ -307,7 +307,7 @@ def check_text_labels_warn_about_the_positive_class(estimator: Any, bags: Bags, 
         estimator.fit(bags, text)
     about = [str(w.message) for w in caught if issubclass(w.category, PositiveClassWarning)]
     assert len(about) == 1, f"expected one PositiveClassWarning, got {about}"
-    assert "'yes' sorts last and is taken as the positive class" in about[0]
+    assert "'yes' sorts last and is used as the positive class" in about[0]
     assert set(estimator.predict(bags)) <= {"yes", "no"}
     reference = clone(estimator).fit(bags, y)
     np.testing.assert_array_equal(estimator.predict(bags) == "yes", reference.predict(bags) == 1)

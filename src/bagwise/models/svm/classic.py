@@ -137,7 +137,7 @@ class MISVC(_TwoClassMachine):
 
 
 class InstanceMISVC(_TwoClassMachine):
-    """mi-SVM: a support vector machine of instances that estimates their labels during the fit.
+    """Instance-level support vector machine that estimates instance labels during the fit (mi-SVM).
 
     With H(z) = max(0, 1 - z), the fit minimises over f and over labels z_ij = +-1 of the instances of
     positive bags, at least one of which must be +1 in every bag ::

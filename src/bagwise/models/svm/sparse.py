@@ -23,7 +23,7 @@ from bagwise.solvers.result import SolverResult
 
 
 class SparseMISVC(BagMachine):
-    """sMIL, stMIL and sbMIL: support vector machines for positive bags with few positive instances.
+    """Support vector machines for positive bags with few positive instances: sMIL, stMIL and sbMIL.
 
     With H(z) = max(0, 1 - z), instances x_t of negative bags and positive bags i of n_i instances, sMIL
     minimises over f in the feature space of the kernel plus an intercept ::

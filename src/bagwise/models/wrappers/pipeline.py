@@ -172,7 +172,7 @@ def _last_step_has(method: str) -> Callable[[Any], bool]:
 
 
 class BagPipeline(Pipeline):
-    """scikit-learn's `Pipeline` with the instance-level methods of its last step.
+    """Pipeline of scikit-learn with the instance-level methods of its last step.
 
     `predict_instances`, `predict_proba_instances`, `decision_function_instances` and
     `posterior_instances` are available if the last step has them. Parameters, grids (``step__parameter``),
