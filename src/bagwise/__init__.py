@@ -1,6 +1,6 @@
 """bagwise: multiple-instance learning for scikit-learn.
 
-Learn from labelled *bags* of unlabelled *instances*: molecules and their shapes, slides and their
+Learn from labeled *bags* of unlabeled *instances*: molecules and their shapes, slides and their
 patches, recordings and their calls. Every public name can be imported from this package. The module that
 defines a name is loaded on first use, so ``import bagwise`` takes less than 0.3 seconds.
 """

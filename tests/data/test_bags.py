@@ -413,7 +413,7 @@ def test_sequences_are_not_tabulated():
 
     bags = Bags(Sequences.from_list([[0, 1], [1]]), [0, 1, 2])
     for method in ("to_frame", "describe"):
-        with pytest.raises(TypeError, match=f"{method} needs bags of vectors; these bags contain Sequences"):
+        with pytest.raises(TypeError, match=f"{method} requires vector instances; these bags"):
             getattr(bags, method)()
 
 

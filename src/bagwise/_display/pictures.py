@@ -81,7 +81,7 @@ ACCENT, QUIET, CHOSEN = LIGHT.accent, LIGHT.quiet, LIGHT.chosen
 
 
 def new_figure(width: float, height: float, **options: Any) -> Any:
-    """Create an empty matplotlib figure, sizes in inches; `options` are passed to `matplotlib.figure.Figure`."""
+    """Create an empty figure, sizes in inches; `options` are passed to `matplotlib.figure.Figure`."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -98,7 +98,7 @@ def new_axes(width: float, height: float) -> tuple[Any, Any]:
 
 
 def new_panels(width: float, height: float, n_rows: int, n_columns: int, **shared: Any) -> tuple[Any, Any]:
-    """Create a figure with a grid of such axes, returned as an array; `shared` are ``sharex`` and ``sharey``."""
+    """Create a figure and a grid of such axes, as an array; `shared` are ``sharex`` and ``sharey``."""
     figure = new_figure(width, height)
     panels = figure.subplots(n_rows, n_columns, squeeze=False, **shared)
     for axes in panels.flat:

@@ -169,10 +169,10 @@ def fetch_hja_birdsong() -> Bunch:
     Returns
     -------
     Bunch
-        `bags` with 38 features (float32); `instance_y`, the species of the 4998 labelled segments and -1
+        `bags` with 38 features (float32); `instance_y`, the species of the 4998 labeled segments and -1
         for the others; `y` (548, 13), bool, the union of the segment labels of each bag; `y_annotated`, the
         annotation of the whole recording; `class_names`, `class_codes`, `DESCR`. The literature uses the
-        annotations, which include species without any labelled segment.
+        annotations, which include species without any labeled segment.
 
     Examples
     --------
@@ -181,13 +181,13 @@ def fetch_hja_birdsong() -> Bunch:
     Bags(548 bags, 10,232 instances, 38 features)
     """
     return _bunch(
-        "HJA birdsong: ten-second recordings labelled with bird species (Briggs et al. 2012).",
+        "HJA birdsong: ten-second recordings labeled with bird species (Briggs et al. 2012).",
         **parse_birdsong(*original_files("hja_birdsong")),
     )
 
 
 def fetch_mscv2() -> Bunch:
-    """Fetch MSRC v2 for instance annotation: 591 images, 23 classes, 1758 regions, all labelled.
+    """Fetch MSRC v2 for instance annotation: 591 images, 23 classes, 1758 regions, all labeled.
 
     Source: ``shreyam4/SMAI-Project``. Licence: none stated. Cite Winn, Criminisi and Minka (2005), Object
     categorization by learned universal visual dictionary, ICCV; and Briggs, Fern and Raich (2012), KDD,
@@ -196,7 +196,7 @@ def fetch_mscv2() -> Bunch:
     Returns
     -------
     Bunch
-        `bags` with 48 features (float32): histograms of gradients and colours; `instance_y`, the class of
+        `bags` with 48 features (float32): histograms of gradients and colors; `instance_y`, the class of
         every region; `y` (591, 23), bool, the union of the region labels of each bag; `class_names`;
         `DESCR`. The file contains no class names; they are inferred from the usual order of MSRC v2.
 
@@ -208,7 +208,7 @@ def fetch_mscv2() -> Bunch:
     """
     bags, y, instance_y = parse_mscv2(*original_files("mscv2"))
     return _bunch(
-        "MSRC v2: images with labelled regions of 23 classes (Winn et al. 2005, Briggs et al. 2012).",
+        "MSRC v2: images with labeled regions of 23 classes (Winn et al. 2005, Briggs et al. 2012).",
         bags=bags,
         y=y,
         instance_y=instance_y,
@@ -227,7 +227,7 @@ def fetch_corel2000() -> Bunch:
     Returns
     -------
     Bunch
-        `bags` with the index of the image as id and 9 features (float64): colour, texture, shape; `y`, the
+        `bags` with the index of the image as id and 9 features (float64): color, texture, shape; `y`, the
         index of the category (experiments with 1000 images use ``y < 10``); `class_names`; `DESCR`.
 
     Notes

@@ -23,7 +23,7 @@ def make_positive_unlabeled(
     binomial: bool = False,
     random_state: Seed = None,
 ) -> Bunch:
-    """Make positive and unlabeled bags for PU learning from labelled bags.
+    """Make positive and unlabeled bags for PU learning from labeled bags.
 
     `n_positive` bags are drawn from the positive bags and keep their label. `n_unlabeled` bags are drawn
     from the remaining bags and lose their label; the share of positive bags among them is `class_prior`. No
@@ -35,7 +35,7 @@ def make_positive_unlabeled(
     Parameters
     ----------
     bags : Bags, or any input that can be converted to Bags
-        The labelled bags to draw from.
+        The labeled bags to draw from.
     y : array of shape (n_bags,)
         True labels of the bags: 0/1, -1/1 or booleans.
     n_positive : int
@@ -55,8 +55,8 @@ def make_positive_unlabeled(
     Returns
     -------
     data : Bunch
-        `bags` (Bags), with the labelled positive bags first, followed by the unlabeled bags in random order;
-        `y`, the labels for an estimator, 1 for labelled positive bags and 0 for unlabeled bags;
+        `bags` (Bags), with the labeled positive bags first, followed by the unlabeled bags in random order;
+        `y`, the labels for an estimator, 1 for labeled positive bags and 0 for unlabeled bags;
         `y_true`, the true labels, 0 or 1; `index`, the index of every bag in the input;
         `class_prior`, the actual share of positive bags among the unlabeled bags.
 

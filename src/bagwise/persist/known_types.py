@@ -3,7 +3,7 @@
 Any other type is refused, with its name in the error message, unless the user trusts it. Some types are
 excluded although skops or scikit-learn would restore them. Their state contains indices that compiled code
 uses without a check, so a forged file could crash the process at the first prediction. These types are trees
-and tree ensembles (forests, boosting), libsvm's SVMs (such as `SVC`), neighbour trees, and `RandomState`,
+and tree ensembles (forests, boosting), libsvm's SVMs (such as `SVC`), neighbor trees, and `RandomState`,
 whose position numpy does not check.
 """
 
@@ -214,7 +214,7 @@ def trusted_types() -> list[str]:
 
     Loading these types never executes code. `load` does not need this list. Pass the list to other tools that
     read skops archives: ``skops.io.loads(data, trusted=...)``, or ``skops_trusted_types`` of MLflow's
-    scikit-learn flavour. skops trusts the estimators of scikit-learn by default. Searches and calibrated
+    scikit-learn flavor. skops trusts the estimators of scikit-learn by default. Searches and calibrated
     models contain more types of scikit-learn; ``skops.io.get_untrusted_types(data=...)`` lists the types to
     add.
 

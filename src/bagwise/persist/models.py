@@ -123,7 +123,7 @@ def load(path: FilePath, *, trusted: Iterable[str | type] = ()) -> Any:
         Types (or their names) to restore in addition to the types of bagwise and the safe types of
         scikit-learn. Examples are user-defined classes, or ``"sklearn.tree._tree.Tree"`` for tree models.
         ``bagwise show`` and the error message list the required types. Trust only types that you know. Trust
-        trees, libsvm's SVMs and neighbour trees only if you know the author of the file, because a forged
+        trees, libsvm's SVMs and neighbor trees only if you know the author of the file, because a forged
         state can crash the process.
 
     Returns

@@ -43,7 +43,7 @@ def set_kernel(
     level2: str | None = None,
     width: float | None = None,
 ) -> np.ndarray:
-    """Compute the set kernel of bags: the normalised sum of an instance kernel over all pairs of instances.
+    """Compute the set kernel of bags: the normalized sum of an instance kernel over all pairs of instances.
 
     For bags X and Z and instance weights w, which are 1 by default, the set kernel is ::
 
@@ -70,7 +70,7 @@ def set_kernel(
         is computed from `other` if it is passed, otherwise from `bags`. If the rows are new bags, pass the
         training bags as `other`.
     normalize : {"average", "feature", None}
-        Normalisation that prevents large bags from dominating.
+        Normalization that prevents large bags from dominating.
     weights : array of shape (n_instances,), "graph" or None
         Weights of the instances of `bags`, such as the count of each instance. "graph" (miGraph) computes
         the weights of the instances of both `bags` and `other`. The weight of an instance is 1 divided by

@@ -12,15 +12,15 @@ from sklearn.utils.extmath import row_norms, safe_sparse_dot
 _SMALL, _SMALL_OF_SINGLE = 1e-11, 1e-4
 _ZERO = 750.0  # the kernel underflows to zero above this
 _PAIRS_AT_ONCE = 2**22  # maximum number of values in the differences in memory
-_MIDDLE_OF = 101  # number of rows whose median is the centre
+_MIDDLE_OF = 101  # number of rows whose median is the center
 
 
 def scaled_distances(X: Any, Y: Any, gamma: float) -> np.ndarray:
     """Compute ``gamma |x - y|^2`` of all pairs: float64, shape (len(X), len(Y)); inf on overflow.
 
     Most distances are computed with a matrix product, as |x|^2 + |y|^2 - 2 x'y. This formula cancels far from
-    the origin. Therefore, the rows are first shifted to a centre if necessary. Pairs that are still far from
-    this centre, such as another cluster or outliers, are computed from their differences. Thus, the values of
+    the origin. Therefore, the rows are first shifted to a center if necessary. Pairs that are still far from
+    this center, such as another cluster or outliers, are computed from their differences. Thus, the values of
     a row do not depend on the other rows.
     """
     with np.errstate(over="ignore", invalid="ignore"):

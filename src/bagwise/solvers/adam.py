@@ -36,7 +36,7 @@ class AdamResult(SolverResult):
 
 
 def adam(ask: Ask, start: np.ndarray, control: Control, *, learning_rate: float, patience: int) -> AdamResult:
-    """Minimise a function with Adam until the monitored value has not improved for `patience` steps.
+    """Minimize a function with Adam until the monitored value has not improved for `patience` steps.
 
     A step is ``learning_rate * m / (sqrt(v) + 1e-8)``. Here m and v are running means of the gradients and
     of their squares, corrected for their initial value of zero. The solver is deterministic. The value can

@@ -31,7 +31,7 @@ class ConcaveConvexProblem(Protocol[Point]):
         """Return the piece that touches the objective at a point."""
 
     def solve(self, piece: Any, start: Point, control: Control) -> Point:
-        """Minimise the convex function of a piece to the relative gap `control.tol`, starting at `start`.
+        """Minimize the convex function of a piece to the relative gap `control.tol`, starting at `start`.
 
         If the run is stopped, return the current point. Ignore `control.max_iter`.
         """
@@ -50,7 +50,7 @@ def minimize_cccp(
     start: Point,
     control: Control,
 ) -> SolverResult:
-    """Minimise an objective by alternating between linearization and convex minimization.
+    """Minimize an objective by alternating between linearization and convex minimization.
 
     Each convex function is an upper bound of the objective and touches it at the last point. Therefore, the
     objective cannot increase by more than the gap of the convex solution. Steps that increase the objective

@@ -76,7 +76,7 @@ def solve_dual(
     start: np.ndarray | None = None,
     product: np.ndarray | None = None,
 ) -> DualResult:
-    """Minimise a convex quadratic function under box constraints and a fixed sum of the variables.
+    """Minimize a convex quadratic function under box constraints and a fixed sum of the variables.
 
     The problem is ::
 
@@ -112,7 +112,7 @@ def solve_dual(
 
     Notes
     -----
-    The method is sequential minimal optimisation with second-order pair selection on working sets. A working
+    The method is sequential minimal optimization with second-order pair selection on working sets. A working
     set excludes variables at a bound whose gradient points towards the bound. Its submatrix of K is copied,
     so that steps run in fast memory. The full gradient is updated when the violation of optimality in the
     set is ten times smaller. Compared with shrinking, no list of shrunk variables has to be repaired, because

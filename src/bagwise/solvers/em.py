@@ -1,4 +1,4 @@
-"""Expectation-maximisation (EM): the main loop for models with an E step and an M step."""
+"""Expectation-maximization (EM): the main loop for models with an E step and an M step."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ class EMModel(Protocol):
         """Add the statistics that need no pass over the data; the result includes the log-likelihood."""
 
     def mstep(self, statistics: Any, params: Any) -> Any:
-        """Return parameters that improve or maximise the objective for these statistics."""
+        """Return parameters that improve or maximize the objective for these statistics."""
 
     def objective(self, statistics: Any, params: Any) -> float:
-        """Return the minimised objective: the negative sum of the log-likelihood and the log prior."""
+        """Return the minimized objective: the negative sum of the log-likelihood and the log prior."""
 
     def pack(self, params: Any) -> np.ndarray:
         """Convert parameters to an unconstrained vector."""
@@ -81,7 +81,7 @@ def run_em(
     costs computing time but no additional reads.
 
     If an M step increases the objective, the step is halved until the objective decreases. The objective
-    therefore never increases, even if the M step does not maximise.
+    therefore never increases, even if the M step does not maximize.
 
     Parameters
     ----------

@@ -14,10 +14,10 @@ from bagwise.solvers.dual import DualResult, solve_dual
 from bagwise.solvers.result import Status
 from bagwise.solvers.rows import DenseRows, Rows
 
-# Minimum number of pairwise steps before a matrix is factorised, and maximum number of interior-point steps.
+# Minimum number of pairwise steps before a matrix is factorized, and maximum number of interior-point steps.
 _LEAST_PAIRS = 20_000
 _STEPS = 100
-# Pairwise steps after the factorisation, relative to the steps before it. _LESS applies if rounding errors
+# Pairwise steps after the factorization, relative to the steps before it. _LESS applies if rounding errors
 # exceed _HOPELESS times the tolerated gap.
 _MORE, _LESS = 10, 0.1
 _HOPELESS = 1e3
@@ -35,12 +35,12 @@ def solve_dual_interior(
     total: float,
     points: np.ndarray,
 ) -> DualResult:
-    """Minimise ``u'Qu / 2 + q'u`` with ``lower < u < upper`` and ``sum(u) = total`` by interior points.
+    """Minimize ``u'Qu / 2 + q'u`` with ``lower < u < upper`` and ``sum(u) = total`` by interior points.
 
     The matrix Q must be small or of low rank: ``Q_kl = F[points[k]] @ F[points[l]]``. If many variables are
     free and the rank of F is small, pairwise steps (`solve_dual`) are inefficient along directions without
     curvature. The interior-point method needs about twenty steps, nearly independently of the data. Each
-    step costs a factorisation in the smaller dimension of F.
+    step costs a factorization in the smaller dimension of F.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def solve_dual_interior(
     """
     matrix = _Factored(factor, points)
     width = upper - lower
-    # The start is the centre of the box, shifted so that the sum is correct.
+    # The start is the center of the box, shifted so that the sum is correct.
     u = lower + width * np.clip((total - lower.sum()) / width.sum(), 1e-3, 1.0 - 1e-3)
     gradient = matrix.times(u) + q
     y = float(np.median(gradient))
@@ -223,7 +223,7 @@ def solve_dual_either_way(
 ) -> DualResult:
     """Solve the problem of `solve_dual` for a zero sum by pairwise steps or the interior-point method.
 
-    The parameters are those of `solve_dual`. The first pairwise steps take about the time of a factorisation
+    The parameters are those of `solve_dual`. The first pairwise steps take about the time of a factorization
     for the interior-point method. If they do not converge, the interior-point method finds the variables at
     a bound. Pairwise steps then start from this point and either converge or stall early because of rounding
     errors. If the full matrix is not available, pairwise steps continue up to the limit.

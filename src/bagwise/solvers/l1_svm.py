@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 
 
 def minimize_l1_svm(M: np.ndarray, sign: np.ndarray, cost: np.ndarray) -> tuple[np.ndarray, float, float]:
-    """Minimise ``sum_k |w_k| + sum_i cost_i max(0, 1 - sign_i (M w + b)_i)``.
+    """Minimize ``sum_k |w_k| + sum_i cost_i max(0, 1 - sign_i (M w + b)_i)``.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def minimize_l1_svm(M: np.ndarray, sign: np.ndarray, cost: np.ndarray) -> tuple[
 
 
 def best_intercept(scores: np.ndarray, sign: np.ndarray, cost: np.ndarray) -> float:
-    """Return the intercept b that minimises ``sum_i cost_i max(0, 1 - sign_i (scores_i + b))``.
+    """Return the intercept b that minimizes ``sum_i cost_i max(0, 1 - sign_i (scores_i + b))``.
 
     If an interval of intercepts is optimal, return its midpoint.
     """

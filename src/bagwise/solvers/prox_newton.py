@@ -33,7 +33,7 @@ _STEP_TOL = 0.15
 
 
 class L1Problem(Protocol):
-    """Smooth function of one coefficient per column of the data and of a last, unpenalised entry.
+    """Smooth function of one coefficient per column of the data and of a last, unpenalized entry.
 
     Points can be computed from a nearby point. Their error is then negligible compared with the tolerance.
     `exact` returns points without this error.
@@ -136,7 +136,7 @@ def minimize_l1(
     *,
     warm_models: Sequence[WarmModel] = (),
 ) -> L1Result:
-    """Minimise ``f(x) + l1 sum_k |x_k| + l2 / 2 sum_k x_k^2`` with a smooth function f.
+    """Minimize ``f(x) + l1 sum_k |x_k| + l2 / 2 sum_k x_k^2`` with a smooth function f.
 
     The sums are over all entries of x except the last.
 
@@ -145,7 +145,7 @@ def minimize_l1(
     1) Compute the gradient in all columns. Stop if no column violates the optimality conditions. Otherwise,
        restrict the problem to the columns that violate or nearly violate them and to the nonzero columns.
        Solve the restricted problem with steps 2 and 3.
-    2) Replace f by a quadratic model, with the sign of negative curvature reversed. Minimise the model plus
+    2) Replace f by a quadratic model, with the sign of negative curvature reversed. Minimize the model plus
        the penalty by coordinate descent.
     3) Decrease the objective with a line search from the current point towards this minimum. Return to 2.
 
@@ -227,7 +227,7 @@ def _go_on(problem: L1Problem, result: L1Result, control: Control) -> L1Result:
 
 
 class _MinimisationState:
-    """State of one minimisation: the current point, the restriction to columns, and the quadratic model."""
+    """State of one minimization: the current point, the restriction to columns, and the quadratic model."""
 
     def __init__(
         self,

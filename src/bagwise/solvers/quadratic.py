@@ -22,7 +22,7 @@ _MAX_SWEEPS = 1000
 class QuadraticModel:
     """Curvature of a smooth function, computed at one point and updated after every step.
 
-    `H` is the curvature in `columns` and in the last, unpenalised entry. `inside` is a mask of these columns
+    `H` is the curvature in `columns` and in the last, unpenalized entry. `inside` is a mask of these columns
     among all columns. `is_convex` is True if H is positive definite.
     """
 
@@ -61,7 +61,7 @@ class QuadraticModel:
         return replace(self, H=learn_curvature(self.H, change, step @ change, expected, step @ expected))
 
     def minimum(self, point: Point, wanted: np.ndarray, penalty: ElasticNet, tol: float) -> np.ndarray:
-        """Minimise the model around a point plus the penalty, by coordinate descent if there is an L1 norm.
+        """Minimize the model around a point plus the penalty, by coordinate descent if there is an L1 norm.
 
         If the model is convex, use all its columns; otherwise, use only the wanted columns.
         """

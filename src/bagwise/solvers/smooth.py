@@ -1,4 +1,4 @@
-"""Smooth minimisation with scipy: trust-region Newton if curvature is available, otherwise L-BFGS."""
+"""Smooth minimization with scipy: trust-region Newton if curvature is available, otherwise L-BFGS."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def minimize_smooth(
     hessian_product: HessianProduct | None = None,
     has_kinks: bool = False,
 ) -> SolverResult:
-    """Minimise a smooth, possibly nonconvex function, starting at `x0`.
+    """Minimize a smooth, possibly nonconvex function, starting at `x0`.
 
     With `hessian_product`, the method is trust-region Newton with conjugate gradients, which follows negative
     curvature. Without it, the method is L-BFGS. In both cases, the value never increases.

@@ -38,7 +38,7 @@ class ElasticNet(NamedTuple):
         return float(self.l1 * np.abs(coef).sum() + 0.5 * self.l2 * (coef @ coef))
 
     def objective(self, point: Point) -> float:
-        """Return the minimised objective: the smooth function plus the penalty."""
+        """Return the minimized objective: the smooth function plus the penalty."""
         return point.value + self.value(point.x)
 
     def gradient(self, point: Point) -> np.ndarray:

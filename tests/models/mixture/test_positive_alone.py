@@ -50,7 +50,7 @@ def test_weights_are_repetitions_here_too():
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (np.zeros(N), r"one class only, 0.0; MIMixture needs .* or positive bags only, labelled 1 or True"),
+        (np.zeros(N), r"one class only, 0.0; MIMixture needs .* or positive bags only, labeled 1 or True"),
         (np.zeros(N, dtype=bool), "one class only, False"),
         (np.full(N, 2), "one class only, 2"),
         (np.full(N, -1), "one class only, -1"),

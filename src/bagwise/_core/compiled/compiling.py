@@ -24,7 +24,7 @@ def kernel(function=None, *, reorder=False):
     With ``@kernel(reorder=True)`` the compiler may reorder sums and fuse products, so that it can use vector
     instructions; infinities and NaN keep their meaning.
 
-    Full `fastmath` is not used: it may optimise away infinities, which log-space code relies on. Division by
+    Full `fastmath` is not used: it may optimize away infinities, which log-space code relies on. Division by
     zero follows IEEE (`error_model="numpy"`), so that loops contain no code for exceptions.
 
     If numba finds no writable folder for its cache (a read-only container without a home directory), the

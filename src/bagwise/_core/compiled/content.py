@@ -12,7 +12,7 @@ def content_keys(values, offsets):
     """Return a 64-bit hash of ``values[offsets[i]:offsets[i + 1]]`` for every instance i: shape (n,).
 
     Instances with equal content have equal keys, independent of their position. Keys of different content are
-    practically random (the finaliser of MurmurHash3, applied word by word). O(number of words).
+    practically random (the finalizer of MurmurHash3, applied word by word). O(number of words).
     """
     low, high = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
     half, third = np.uint64(32), np.uint64(29)

@@ -12,7 +12,7 @@ OVER = 1.3
 
 @kernel
 def descend(H, gradient, b, penalty, tol, max_sweeps):
-    """Minimise gradient'd + d'Hd/2 + sum_k penalty_k |b_k| over b in place, where d = b - b_initial.
+    """Minimize gradient'd + d'Hd/2 + sum_k penalty_k |b_k| over b in place, where d = b - b_initial.
 
     `H` is (k, k), symmetric and positive definite; `gradient` and `penalty` are (k,). `b` is (k,): the start
     on entry, the solution on return. A step goes beyond the minimum along a coordinate by the factor `OVER`,

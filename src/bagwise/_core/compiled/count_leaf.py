@@ -66,7 +66,7 @@ def needs_scaling(row, width):
 def forward(p, q, d, begin, end, top, absorbs, rows, slopes):
     """Fill rows[i, n], i = 0..end - begin, and derivatives; return how often STEP was applied. O(m * top).
 
-    The left neighbour of an entry is kept in a variable and not loaded again: a load that overlaps two
+    The left neighbor of an entry is kept in a variable and not loaded again: a load that overlaps two
     vectors stored just before would wait until both are in the cache.
     """
     scaled = 0
@@ -241,7 +241,7 @@ def small_bags(
     d,
     tilted,
 ):
-    """Process the bags whose rows fit into BUDGET; return log P(y_i), 0 if unlabelled, NaN if not processed.
+    """Process the bags whose rows fit into BUDGET; return log P(y_i), 0 if unlabeled, NaN if not processed.
 
     Writes posterior and complement, and to `slope` the gradient, or the Hessian times v if v is passed. All
     are (n_instances,), or of length 0 to skip them. Adds each[i] * P(n | y_i) to counts[row[i], n] if

@@ -90,7 +90,7 @@ def take_instance(eta, v, j, top, absorbs, theta, before, proba, after):
 def best_ways(eta, log_weight, top, absorbs, beyond):
     """Return log-probabilities of the label and the most probable way to have n positive instances. O(m).
 
-    Returns the largest over n = 0..top, and all values relative to it. Neighbouring values differ by one
+    Returns the largest over n = 0..top, and all values relative to it. Neighboring values differ by one
     log-odds and two weights; using these differences keeps the digits that subtracting two large logarithms
     would lose.
     """

@@ -1,7 +1,7 @@
-"""`Bags`, the container in memory: flat instances, and offsets that delimit the bags.
+"""`Bags`, the in-memory container: one instance matrix, and offsets that delimit the bags.
 
-Selecting, joining and pickling copy arrays; a slice is a view. `from_frame` uses only columns that vary
-within bags as features, so labels cannot leak from a frame.
+Selecting, concatenating and pickling bags copies the arrays; slicing returns a view. `from_frame` uses only
+columns that vary within bags as features, so that a label column never becomes a feature.
 
 - `bags`: `Bags`, and the conversion of other inputs to bags (`as_bags`).
 - `common`: `AnyBags`, the base class of `Bags` and `ScannedBags`; lookup of bags by index or id.

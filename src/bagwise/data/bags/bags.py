@@ -1,4 +1,4 @@
-"""`Bags`, the container in memory, and the conversion of other inputs to bags."""
+"""`Bags`, the in-memory container, and the conversion of other inputs to bags."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ class Bags(AnyBags):
     """An immutable collection of bags, each a small matrix of instances.
 
     The instances of all bags are stored in one matrix, bag after bag; bag ``i`` is
-    ``instances[offsets[i]:offsets[i + 1]]``. Selecting bags, cross-validating over them and passing them
-    to compiled code are then array operations. scikit-learn's model selection tools accept `Bags` in place
-    of a matrix: the `shape` is ``(n_bags, n_features)`` and indexing selects bags.
+    ``instances[offsets[i]:offsets[i + 1]]``. Selecting bags, cross-validation and calls to compiled code
+    therefore work on plain arrays. scikit-learn's model selection tools accept `Bags` in place of a matrix:
+    the `shape` is ``(n_bags, n_features)`` and indexing selects bags.
 
     Parameters
     ----------
     instances : array of shape (n_instances, n_features), CSR matrix, or Sequences
-        All instances, bag after bag. Kept in its dtype as a read-only view: no copy is made of a
-        C-ordered array or a CSR matrix in canonical form.
+        All instances, bag after bag. The dtype is preserved. The bags keep a read-only view: a C-ordered
+        array or a CSR matrix in canonical form is not copied.
     offsets : array of int, shape (n_bags + 1,)
         The start index of each bag, then ``n_instances``; the first entry is 0.
     ids : array of shape (n_bags,), optional
@@ -131,7 +131,7 @@ class Bags(AnyBags):
         source_rows: np.ndarray | None = None,
         n_source_rows: int = 0,
     ) -> None:
-        """Set every slot from checked parts; the arrays become read-only views."""
+        """Set every slot from validated parts; the arrays become read-only views."""
         self._instances = read_only(instances)
         self._offsets = read_only(offsets)
         self._ids = None if ids is None else read_only(ids)
@@ -143,7 +143,7 @@ class Bags(AnyBags):
 
     @staticmethod
     def _of_checked(parts: dict[str, Any]) -> Bags:
-        """Make plain `Bags` from checked parts; the keys are the slot names without underscore."""
+        """Make `Bags` from a dict of validated parts; the keys are the slot names without underscore."""
         bags = object.__new__(Bags)
         bags._set(**parts)
         return bags
@@ -211,7 +211,7 @@ class Bags(AnyBags):
     ) -> Bags:
         """Group the rows of a matrix into bags by an id for every row.
 
-        Rows may be in any order. Bags are in order of first appearance and keep the order of their rows.
+        Rows may be in any order. Bags are sorted by first appearance, and the rows of a bag keep their order.
         `ids` contains the bag ids, and `source_rows` the input row of each instance.
 
         Parameters
@@ -219,9 +219,9 @@ class Bags(AnyBags):
         X : array or sparse matrix of shape (n_rows, n_features)
             One instance per row. Not copied if the rows of every bag are already contiguous.
         bag_ids : array of shape (n_rows,)
-            The bag of every row.
+            The bag id of every row.
         feature_names, instance_columns
-            As in `Bags`; the values of columns are in the order of the rows of `X`.
+            As in `Bags`; column values are in the same order as the rows of `X`.
 
         Examples
         --------
@@ -263,10 +263,10 @@ class Bags(AnyBags):
         bag : str
             The column with the bag id of every row.
         features : sequence of str, optional
-            The feature columns. By default every numeric column that varies within some bag. A column
-            that is constant within every bag but differs between bags, such as the label or the patient,
-            describes bags and becomes one of the `bag_columns`. So a label never leaks into the features
-            by accident. The other columns become `instance_columns`.
+            The feature columns. By default every numeric column that varies within some bag. A column that is
+            constant within every bag but differs between bags, such as the label or the patient, describes
+            bags and becomes one of the `bag_columns`. This way, a label column never becomes a feature by
+            accident. The other columns become `instance_columns`.
 
         Examples
         --------
@@ -286,8 +286,8 @@ class Bags(AnyBags):
     def concat(cls, parts: Iterable[Bags]) -> Bags:
         """Join several `Bags` into one.
 
-        Feature names must agree, and side columns must be present in all parts. Ids are kept. If no part
-        has ids, the ids of the result are the bag indices.
+        All parts must have the same feature names and the same side columns. Ids are kept. If no part has
+        ids, the ids of the result are the bag indices.
 
         Parameters
         ----------
@@ -342,7 +342,7 @@ class Bags(AnyBags):
 
     @property
     def offsets(self) -> np.ndarray:
-        """Start index of each bag, then the end of the last one: int64, shape (n_bags + 1,), read-only."""
+        """Start index of each bag, then ``n_instances``: int64, shape (n_bags + 1,), read-only."""
         return self._offsets
 
     @property
@@ -367,30 +367,31 @@ class Bags(AnyBags):
 
     @property
     def source_rows(self) -> np.ndarray | None:
-        """Row indices of the instances in the input of `from_groups` or `from_frame`; else None."""
+        """The input row of each instance, for bags from `from_groups` or `from_frame`; otherwise None."""
         return self._source_rows
 
     @property
     def n_features(self) -> int:
-        """The number of features of an instance."""
+        """The number of features."""
         return self._instances.shape[1]
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
     def per_bag(self, column: str | ArrayLike) -> np.ndarray:
-        """Turn a column with a value per row into one value per bag.
+        """Convert a column with one value per row to one value per bag.
 
         Parameters
         ----------
         column : str or array
-            The name of an instance column, or values in the order of the *input rows* of `from_groups`
-            or `from_frame` (in the order of `instances` for `Bags` made in other ways).
+            The name of an instance column, or values in the order of the *input rows* of `from_groups` or
+            `from_frame` (for other `Bags`, in the order of `instances`).
 
         Returns
         -------
         array of shape (n_bags,)
-            The value that all rows of a bag share. A bag with different values raises an error.
+            The value that all rows of a bag share. An error is raised if the rows of a bag have different
+            values.
 
         Examples
         --------
@@ -434,7 +435,7 @@ class Bags(AnyBags):
                 raise ValueError(f"bag {as_python(self.ids[bag])!r} has a row without a label (NaN).")
             raise ValueError(
                 f"bag {as_python(self.ids[bag])!r} has labels {first!r} and {other!r}; "
-                "a column can only be taken per bag if all rows of a bag agree."
+                "all rows of a bag must have the same value."
             )
         return firsts
 
@@ -460,7 +461,7 @@ class Bags(AnyBags):
         parts = {
             "instances": instances,
             "offsets": offsets,
-            # Bags without ids keep their index as id, so the ids of a fold still refer to the whole data.
+            # Bags without ids use their index as id, so that ids in a fold still refer to the full data.
             "ids": self.ids[chosen],
             "feature_names": self._feature_names,
             "instance_columns": {k: v[rows] for k, v in self._instance_columns.items()},
@@ -508,7 +509,7 @@ class Bags(AnyBags):
     # ------------------------------------------------------------------ frames and groups
 
     def to_frame(self, *, backend: str | None = None) -> Any:
-        """Return a data frame with one row per instance, as `Bags.from_frame(frame, bag="bag")` reads it.
+        """Return a data frame with one row per instance, which `Bags.from_frame(frame, bag="bag")` can read.
 
         Parameters
         ----------
@@ -553,9 +554,9 @@ class Bags(AnyBags):
         -------
         data frame
             Columns: `feature`, `missing` (number of NaN), `mean`, `std`, `min`, `max`, and `between`.
-            `between` is the share of the variance that is between bags: 0 if all bags have the same mean,
-            1 if the feature is constant within every bag. A feature with 1 describes bags and may leak their
-            labels.
+            `between` is the fraction of the variance that is between bags: 0 if all bags have the same mean,
+            1 if the feature is constant within every bag. A feature with the value 1 describes whole bags and
+            may leak their labels.
 
         Examples
         --------
@@ -582,7 +583,9 @@ class Bags(AnyBags):
         X = np.asarray(selected.toarray() if sp.issparse(selected) else selected, dtype=np.float64)
         is_present = ~np.isnan(X)
         n = is_present.sum(axis=0)
-        with np.errstate(all="ignore"):  # features without values, or with infinite ones, become NaN
+        with np.errstate(
+            all="ignore"
+        ):  # the result is NaN for features with no values or with infinite values
             mean = np.where(is_present, X, 0.0).sum(axis=0) / n
             centred = np.where(is_present, X - mean, 0.0)
             square = np.square(centred).sum(axis=0)
@@ -669,15 +672,15 @@ class Bags(AnyBags):
 
     def _refuse_sequences(self, method: str) -> None:
         if isinstance(self._instances, Sequences):
-            raise TypeError(f"{method} needs bags of vectors; these bags contain Sequences.")
+            raise TypeError(f"{method} requires vector instances; these bags contain Sequences.")
 
     # ------------------------------------------------------------------ numpy and pickle protocols
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         raise TypeError(
-            "Bags cannot be converted to one array, because bags differ in size; use bags.instances for the "
-            "flat matrix, or list(bags) for one array per bag. In a pipeline, wrap a transformer of matrices "
-            "such as StandardScaler: OnInstances(StandardScaler()). Instead of permutation_importance, "
+            "Bags cannot be converted to a single array because bags differ in size; use bags.instances for "
+            "the flat matrix, or list(bags) for one array per bag. In a pipeline, wrap a transformer that "
+            "expects a matrix: OnInstances(StandardScaler()). Instead of permutation_importance, "
             "SelectFromModel and RFE, use bag_permutation_importance, refit_selected and forward_selection."
         )
 
@@ -687,7 +690,8 @@ class Bags(AnyBags):
     def __reduce__(self) -> tuple[Any, ...]:
         return Bags._of_checked, (self._parts(),)
 
-    # Used by model files (`bagwise.save`), which may come from untrusted sources: `__init__` checks all.
+    # Used by model files (`bagwise.save`), which may come from untrusted sources, so `__init__` validates all
+    # parts.
     def __getstate__(self) -> dict[str, Any]:
         return {
             "instances": self._instances,
@@ -711,9 +715,9 @@ def _equal(a: np.ndarray, b: np.ndarray) -> bool:
 def as_bags(X: Any) -> Bags:
     """Convert any representation of bags to `Bags`.
 
-    `Bags` are returned unchanged, and small `ScannedBags` are read. Lists and object arrays of 2-D arrays,
-    and 3-D arrays, are converted. Each row of a 2-D array, data frame or sparse matrix becomes a bag with
-    one instance.
+    `Bags` are returned unchanged, and small `ScannedBags` are read into memory. Lists and object arrays of
+    2-D arrays, and 3-D arrays, are converted. Each row of a 2-D array, data frame or sparse matrix becomes a
+    bag with one instance.
     """
     if isinstance(X, Bags):
         return X
@@ -728,7 +732,7 @@ def as_bags(X: Any) -> Bags:
 
 
 def refuse_empty_list(X: Any) -> None:
-    """Raise an error for an empty list of bags, whose number of features is unknown."""
+    """Raise an error for an empty list of bags, because its number of features is unknown."""
     if isinstance(X, (list, tuple)) and len(X) == 0:
         raise ValueError("X is an empty list; expected at least one bag, such as [X] for one 2-D array X.")
 

@@ -24,7 +24,7 @@ class AnyBags(ABC):
     @property
     @abstractmethod
     def offsets(self) -> np.ndarray:
-        """Start index of each bag, then the end of the last one: int64, shape (n_bags + 1,), read-only."""
+        """Start index of each bag, then ``n_instances``: int64, shape (n_bags + 1,), read-only."""
 
     @property
     @abstractmethod
@@ -44,7 +44,7 @@ class AnyBags(ABC):
     @property
     @abstractmethod
     def n_features(self) -> int:
-        """The number of features of an instance."""
+        """The number of features."""
 
     @property
     def sizes(self) -> np.ndarray:
@@ -58,7 +58,7 @@ class AnyBags(ABC):
 
     @property
     def n_instances(self) -> int:
-        """The number of instances in all bags together."""
+        """The total number of instances."""
         return int(self.offsets[-1])
 
     @property
@@ -90,12 +90,12 @@ class AnyBags(ABC):
         return f"<div>{title}<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{rest}</div>"
 
     def blocks(self, y: np.ndarray | None = None, weight: np.ndarray | None = None) -> Blocks:
-        """Return the bags as blocks with labels and weights, for passes of a model over the data.
+        """Return the bags as blocks with labels and weights, which models use to pass over the data.
 
         Parameters
         ----------
         y : array of shape (n_bags,), optional
-            Encoded labels, as bag models use them. By default -1 (unknown) for every bag.
+            Labels in the encoding that bag models use. By default -1 (unknown) for every bag.
         weight : array of shape (n_bags,), optional
             Bag weights; ones by default.
 
@@ -122,11 +122,11 @@ class AnyBags(ABC):
     def _chosen(self, key: Any) -> int | slice | np.ndarray:
         """Convert a key to the index of one bag, a slice with step 1, or an array of bag indices."""
         if isinstance(key, tuple):
-            # scikit-learn indexes all objects that have a shape by X[key, ...].
+            # scikit-learn indexes all objects that have a shape with X[key, ...].
             if len(key) != 2 or key[1] is not Ellipsis:
                 raise IndexError(
                     "Bags are indexed by bag only; to select features, use bags.with_instances("
-                    "bags.instances[:, columns]). Instead of a partial dependence, use "
+                    "bags.instances[:, columns]). Instead of partial_dependence, use "
                     "rate_change(model, bags, feature, change)."
                 )
             key = key[0]
@@ -149,7 +149,7 @@ class AnyBags(ABC):
             return slice(int(index[0]), int(index[-1]) + 1)
         return index
 
-    # Bags are immutable data, so clone(ByIndex(..., bags)) shares them instead of copying them.
+    # Bags are immutable, so clone(ByIndex(..., bags)) shares them instead of copying them.
     def __sklearn_clone__(self) -> Self:
         return self
 
@@ -161,7 +161,7 @@ class AnyBags(ABC):
 
 
 def index_of(ids: np.ndarray, wanted: Any) -> int:
-    """Return the index of the bag with an id, or with its text form; errors list similar ids."""
+    """Return the index of the bag with this id, or with this id as text; the error lists similar ids."""
     values = [as_python(value) for value in ids]
     wanted = as_python(wanted)
     matches = [i for i, value in enumerate(values) if value == wanted]
@@ -178,7 +178,7 @@ def index_of(ids: np.ndarray, wanted: Any) -> int:
 
 
 def _indices_of(ids: np.ndarray, wanted: Any) -> Any:
-    """Return the index of the bag with a text id, or an array of indices for several ids."""
+    """Return the index of the bag with this text id, or an array of indices for several ids."""
     try:
         if isinstance(wanted, str):
             return index_of(ids, wanted)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from bagwise._core.compiled.arrays import readonly
 from bagwise.data.sequences import Sequences
 
-# Fourth powers of values up to this, and their sums, do not overflow.
+# Fourth powers of values up to this limit, and sums of such powers, do not overflow.
 LARGEST = 1e60
 
 
@@ -28,7 +28,8 @@ def read_only(array: Any) -> Any:
     if sp.issparse(array):
         parts = readonly(array.data, array.indices, array.indptr)
         view = type(array)(parts, shape=array.shape, copy=False)
-        # `as_matrix` ensures this. Without the flag, scipy would check it, or sort in place.
+        # `as_matrix` returns canonical matrices. Without the flag, scipy would check the format again or sort
+        # in place.
         view.has_canonical_format = True
         return view
     return readonly(array)[0]
@@ -78,7 +79,7 @@ def without_mask(array: Any) -> Any:
 
 
 def checked_sparse(X: Any) -> Any:
-    """Raise an error for an inconsistent sparse matrix: scipy only checks lengths, compiled code nothing."""
+    """Raise an error for an inconsistent sparse matrix; scipy checks only lengths."""
     if X.format not in ("csr", "csc", "bsr"):
         return X  # the other formats are checked by scipy, or have no indices
     indptr, indices = X.indptr, X.indices
@@ -120,7 +121,7 @@ def as_offsets(offsets: ArrayLike, n_instances: int) -> np.ndarray:
             f"offsets must be a 1-D array of integers with n_bags + 1 entries; got {values.dtype} "
             f"of shape {values.shape}."
         )
-    # A copy, so that a later change of the caller's array does not change the bags.
+    # A copy, so that later changes to the caller's array do not change the bags.
     offsets = values.astype(np.int64)
     if offsets[0] != 0 or offsets[-1] != n_instances:
         raise ValueError(
@@ -147,7 +148,7 @@ def as_feature_names(names: Sequence[str] | np.ndarray | None, n_features: int) 
 
 
 def as_column(name: str, values: Any, n: int, of: str) -> np.ndarray:
-    """Return a side column as an array with one value per bag or instance."""
+    """Return a side column as an array; raise an error unless it has one value per bag or instance."""
     is_text = isinstance(values, (list, tuple)) and all(isinstance(value, str) for value in values)
     values = as_text(values) if is_text and values else np.asarray(without_mask(values))
     if values.shape[:1] != (n,):
@@ -185,7 +186,7 @@ def as_bag_index(key: Any, n_bags: int) -> np.ndarray:
 def are_small(values: np.ndarray, largest: float) -> bool:
     """Return True only if all values are finite and at most `largest`: one pass, no temporary array.
 
-    The check is cheap and conservative: False does not mean that a value is too large.
+    The check is cheap and conservative: if it returns False, the values may still be valid.
     """
     values = values.ravel()
     with np.errstate(over="ignore", invalid="ignore"):
@@ -202,13 +203,13 @@ def refuse_missing_values(
     accept_nan: bool,
     largest: float = np.inf,
 ) -> None:
-    """Raise an error for missing, infinite or too large values that names bag, instance and feature."""
+    """Raise an error for missing, infinite or too large values; it names the bag, instance and feature."""
     values = (instances.data if sp.issparse(instances) else instances).ravel()
     if are_small(values, largest):
         return
     refused = np.isinf(values) if accept_nan else ~np.isfinite(values)
     if not refused.any():
-        # As a Python float: in single precision the comparison with `largest` would overflow.
+        # Use a Python float: in single precision, `largest` would overflow in the comparison.
         largest_value = float(np.nanmax(np.abs(values), initial=0.0))
         if largest_value <= largest:
             return
@@ -235,7 +236,7 @@ def refuse_missing_values(
 
 
 def group(bag_ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Group equal ids; return ids in order of first appearance, row indices bag by bag, and offsets."""
+    """Group rows by id; return the ids by first appearance, the row indices bag by bag, and the offsets."""
     sorted_ids, first_rows, codes = np.unique(bag_ids, return_index=True, return_inverse=True)
     by_appearance = np.argsort(first_rows, kind="stable")
     rank = np.empty_like(by_appearance)
@@ -274,7 +275,7 @@ def check_alike(parts: list[Any]) -> None:
 
 
 def feature_index(feature: int | str, bags: Any, model: Any) -> int:
-    """Return the index of a feature given by index or name; the bags or the model provide the names."""
+    """Return the index of a feature; names are looked up in the bags or the model."""
     if not isinstance(feature, str):
         if not 0 <= feature < bags.n_features:
             raise ValueError(f"feature must be between 0 and {bags.n_features - 1}; got {feature!r}.")

@@ -36,7 +36,7 @@ class FileBlocks(Blocks):
     ----------
     source : FileSource
         The source of the bags.
-    numbers : int64 array of shape (n_bags,)
+    indices : int64 array of shape (n_bags,)
         Indices of the bags in the source, in any order and possibly repeated.
     y, weight : arrays
         Labels and weights of the bags.

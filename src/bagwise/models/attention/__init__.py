@@ -1,11 +1,12 @@
-"""`AttentionMILClassifier`: a network with gated attention, trained with torch. Predictions need no torch.
+"""`AttentionMILClassifier`: a network with gated attention, trained with torch; prediction uses NumPy.
 
 - `classifier`: the estimator.
 - `network`: the forward pass in NumPy, and the layout of the weights in one vector.
-- `gradient`: the loss of a block of bags and its gradient. This is the only module that imports torch.
+- `gradient`: the loss and its gradient for a block of bags. This is the only module that imports torch.
 
 The loss is a sum over blocks, so training also works with bags in files. Every step uses all bags, so a bag
-of weight two is equivalent to two copies. Only the initial weights and the validation bags are random.
+with weight 2 is equivalent to two copies of the bag. Only the initial weights and the validation bags are
+random.
 """
 
 from bagwise.models.attention.classifier import AttentionMILClassifier

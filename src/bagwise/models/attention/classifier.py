@@ -42,29 +42,30 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
         f_i = sum_j a_ij (u'h_ij) + b
         a_ij = softmax over the bag of  w'(tanh(V'h_ij + c) * sigma(U'h_ij + g))
 
-    and P(bag i is positive) = sigma(f_i). The fit minimises the mean loss of the bags plus a penalty, ::
+    and P(bag i is positive) = sigma(f_i). The fit minimizes the mean bag loss plus a penalty, ::
 
         sum_i w_i log(1 + exp(-s_i f_i)) / sum_i w_i + alpha / 2 * (squares of all weights but biases)
 
-    where s_i = 1 or -1 is the label and w_i the weight of a bag. The optimiser is Adam, with random initial
+    where s_i = 1 or -1 is the label and w_i the weight of a bag. The optimizer is Adam, with random initial
     weights. This is the model of Ilse, Tomczak and Welling, on features instead of images.
 
-    Use it for many bags whose labels follow no simple rule, on features from another network, for example of
-    the patches of a slide. It is also a common baseline in comparisons. With few bags, the result depends on
-    the seed and on the held-out bags. On the 92 bags of Musk1 (10-fold cross-validation), the accuracy is
-    84 %, with a standard deviation of 5 points over three repetitions. With ``early_stopping=False``, it is
-    86 % (two repetitions, 1 point). The defaults were chosen on these bags, so both values are slightly
+    Use it for data sets with many bags whose labels do not follow a simple rule, with features computed by
+    another network, such as features of slide patches. It is also a common baseline in comparisons. With few
+    bags, the result depends on the random seed and on which bags are held out. On the 92 bags of Musk1
+    (10-fold cross-validation), the accuracy is 84 %, with a standard deviation of 5 percentage points over
+    three repetitions. With ``early_stopping=False``, it is 86 %, with a standard deviation of 1 percentage
+    point over two repetitions. The default parameters were chosen on these bags, so both values are slightly
     optimistic. To find out which instances are positive, use a model with a rule, such as
     `MILogisticRegression`.
 
     Parameters
     ----------
     hidden_sizes : tuple of int, default=(64,)
-        Number of units of each layer; at least one layer.
+        Number of units in each layer; at least one layer is required.
     attention_size : int, default=32
-        Number of units of each of the two parts of the attention.
+        Number of units in each of the two attention branches (tanh and gate).
     alpha : float, default=1e-2
-        Weight of the penalty.
+        Strength of the L2 penalty.
     learning_rate : float, default=0.003
         Learning rate of Adam: the approximate change of a weight per epoch.
     max_epochs : int, default=500
@@ -73,25 +74,25 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
         Whether to hold out bags, stratified by class, and to keep the weights with the lowest held-out loss.
         Otherwise, the fit keeps the weights with the lowest objective.
     validation_fraction : float, default=0.2
-        Share of the bags to hold out.
+        Fraction of the bags to hold out.
     n_iter_no_change : int, default=50
-        Number of epochs without a new lowest loss before the fit stops.
+        The fit stops after this many epochs without an improvement of the best loss.
     scale : {"standard", "minmax", "rank"}, transformer or None, default="standard"
         How instances are scaled, based on all training bags; CSR matrices stay sparse. With None, features
-        are not scaled and should be of the order of one.
+        are not scaled; their values should then be of order one.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, multiplied by the weights of the bags.
+        Weights of the classes; they are multiplied by the bag weights.
     random_state : int, RandomState or None, default=None
-        Seed or generator of the held-out bags and the initial weights. The same integer yields identical
-        results.
+        Seed or random generator used to draw the held-out bags and the initial weights. The same integer
+        yields identical results.
     verbose : int, default=0
-        1 shows a progress line on a terminal, and otherwise prints one line at the end. 2 prints one line
-        per epoch.
+        1 shows a live progress line on a terminal, or prints one line at the end if the output is not a
+        terminal. 2 prints one line per epoch.
 
     Attributes
     ----------
     network_ : Network
-        Layers and attention, as NumPy arrays.
+        Weights of the layers and of the attention, as NumPy arrays.
     coef_, intercept_ : array of shape (hidden_sizes[-1],), float
         Coefficients u and intercept b.
     scaler_ : transformer or None
@@ -101,11 +102,12 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
     objective_, objectives_ : float, array of shape (1,)
         Objective at the selected weights.
     loss_history_ : array
-        Objective before the first epoch and after every epoch. Adam can increase it temporarily.
+        Objective before the first epoch and after every epoch. The objective can increase temporarily.
     validation_history_ : array
-        Mean loss of the held-out bags at the same steps; empty without `early_stopping`.
+        Mean loss of the held-out bags before the first epoch and after every epoch; empty without
+        `early_stopping`.
     best_epoch_ : int
-        Epoch after which the selected weights were reached.
+        Epoch that produced the selected weights.
     n_iter_, converged_ : int, bool
         Number of epochs, at least 1, and whether the fit was completed.
 
@@ -119,20 +121,21 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
     an instance with high attention can lower the score of its bag. Attention sums to one in every bag, so
     instances of negative bags also receive attention. It depends on the other instances of the bag, and it is
     not the probability that an instance is positive. Networks that predict bags equally well, for example
-    from two seeds, can attend to different instances. The effect of an instance on the label is
-    `decision_function_instances`, the score of a bag that contains only this instance. The score of a bag is
-    the attention-weighted mean of these scores. The model is trained on bag labels only, so neither quantity
-    is calibrated for instances.
+    networks fitted with different random seeds, can attend to different instances. The effect of an instance
+    on the label is measured by `decision_function_instances`: the score of a bag that contains only this
+    instance. The score of a bag is the attention-weighted mean of these scores. The model is trained on bag
+    labels only, so neither attention nor instance scores are calibrated.
 
     *Cost.* An epoch reads the instances once and takes O(n_instances * (n_features * hidden_sizes[0] + ...))
-    time. It needs memory for the layers of one block of bags. Bags in files are read block by block.
+    time. It needs memory for the activations of one block of bags. Bags in files are read block by block.
 
-    *Weights.* A bag of weight two is equivalent to two copies, up to rounding errors, because every step uses
-    all bags. With `early_stopping`, bags are held out by their index, so copies of a bag can be separated;
-    `groups` keeps them together.
+    *Weights.* A bag with weight 2 is equivalent to two copies of the bag, up to rounding errors, because
+    every step uses all bags. With `early_stopping`, the held-out bags are chosen by index, so one copy of a
+    bag can be held out while another is used for training; `groups` keeps copies together.
 
-    *Differences from the paper.* Steps use all bags instead of one bag, and double precision. Layers have no
-    dropout. The energies have no bias, because the softmax does not depend on it.
+    *Differences from the paper.* Every step uses all bags instead of a single bag, and all computations are
+    in double precision. There is no dropout. The energies (inputs of the softmax) have no bias, because a
+    bias would not change the softmax.
 
     Only `fit` needs torch: ``pip install 'bagwise[torch]'``. Prediction, saving and loading do not. A CPU is
     sufficient.
@@ -176,7 +179,7 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
     # Request `groups` by default, as scikit-learn's group splitters do.
     __metadata_request__fit = {"groups": True}
 
-    # Without early stopping: held-out bags depend on order and copies of bags, which the checks change.
+    # The checks reorder and repeat bags, which would change the held-out bags, so early stopping is off.
     _example_parameters = {
         "hidden_sizes": (8,),
         "attention_size": 4,
@@ -185,7 +188,7 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
         "early_stopping": False,
     }
 
-    # Packages that `fit` needs; without them, the estimator is not listed by discovery.
+    # Packages that `fit` requires; if they are missing, `all_estimators` does not list the estimator.
     _requires = ("torch",)
 
     def __init__(
@@ -242,7 +245,7 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
             group are either all training bags or all held out.
         checkpoint : path, optional
             File that stores the progress of the fit. After a crash, the same call resumes from it
-            (docs/checkpoints.md). The file is removed at the end.
+            (docs/checkpoints.md). The file is deleted when the fit is complete.
 
         Returns
         -------
@@ -268,7 +271,7 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
             result = adam(objective, start, control, **options)
             reporter.start(0, 1, result)
         record_result(self, [result])
-        self.loss_history_ = self.__dict__.pop("objective_history_")  # by convention, that one never rises
+        self.loss_history_ = self.__dict__.pop("objective_history_")  # `objective_history_` never increases
         self.network_, self.coef_, self.intercept_ = read(result.x, parts)
         self.best_epoch_ = result.best
         self.validation_history_ = np.asarray(result.watched if self.early_stopping else ())
@@ -315,16 +318,17 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
         return np.column_stack([expit(-scores), expit(scores)])
 
     def predict(self, X: BagsLike) -> np.ndarray:
-        """Predict the more probable label of every bag, and the positive one for ties: shape (n_bags,)."""
+        """Predict the more probable label of every bag; ties are positive: shape (n_bags,)."""
         proba = self.predict_proba(X)
         return self._labels_of(proba[:, 1] - proba[:, 0])
 
     def attention_instances(self, X: BagsLike) -> np.ndarray:
         """Return the attention of every instance: its weight in the mean that determines the bag's score.
 
-        Attention is not the probability that an instance is positive. It sums to one in every bag, also in
-        negative ones, and can be high for instances that are evidence *against* the positive class. The
-        effect of an instance on the label is `decision_function_instances`; see the notes of the class.
+        Attention is not the probability that an instance is positive. It sums to one in every bag, including
+        negative bags, and can be high for instances that are evidence *against* the positive class. The
+        effect of an instance on the label is measured by `decision_function_instances`; see the Notes section
+        of the class.
 
         Parameters
         ----------

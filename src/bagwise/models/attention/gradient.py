@@ -27,8 +27,8 @@ def require_torch() -> None:
 def one_torch_thread() -> Iterator[None]:
     """Limit torch to one thread, because blocks already run in parallel threads.
 
-    Sums then do not depend on the number of cores. The setting applies to the whole process, so only the main
-    thread changes it.
+    The results of sums then do not depend on the number of cores. The setting applies to the whole process,
+    so only the main thread changes it.
     """
     import torch
 
@@ -46,7 +46,7 @@ def one_torch_thread() -> Iterator[None]:
 def loss_and_gradient(
     block: Block, learning: np.ndarray, held_out: np.ndarray, x: np.ndarray, parts: Sequence[Part]
 ) -> Sums:
-    """Return the losses of a block of training and held-out bags, and the gradient of the training loss.
+    """Return the training loss and held-out loss of a block of bags, and the gradient of the training loss.
 
     Parameters
     ----------
@@ -60,11 +60,12 @@ def loss_and_gradient(
     Returns
     -------
     Sums of (float, float, array)
-        Sums of weight times -log P(label) with both kinds of weights, and the gradient of the first sum.
+        The sum of weight times -log P(label) for the training weights, the same sum for the held-out weights,
+        and the gradient of the first sum.
     """
     import torch
 
-    # X can be sparse, so NumPy or SciPy computes the first product and its part of the gradient.
+    # X can be sparse, so NumPy or SciPy computes the product of the first layer and its part of the gradient.
     matrix = split(x[: parts[0].size], parts[:1])[0]
     first = torch.from_numpy(np.ascontiguousarray(block.X @ matrix)).requires_grad_()
     others = torch.from_numpy(x[parts[0].size :].copy()).requires_grad_()
@@ -80,7 +81,7 @@ def loss_and_gradient(
 
 
 def _bag_scores(first: Any, weights: list[Any], offsets: np.ndarray) -> Any:
-    """Return the scores of bags from the products of the first layer; `weights` excludes its matrix."""
+    """Return bag scores from the first layer's products; `weights` does not contain that layer's matrix."""
     import torch
 
     bias, *pairs, attention, coef, intercept = weights

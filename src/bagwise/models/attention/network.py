@@ -18,7 +18,7 @@ Layer = tuple[np.ndarray, np.ndarray]
 class Network:
     """Layers that compute a representation of an instance, and gated attention.
 
-    The layers map an instance x to h = relu(... relu(x A_1 + b_1) ...). Its energy is
+    The layers map an instance x to h = relu(... relu(x A_1 + b_1) ...). The energy of the instance is
     ``(tanh(h V + c) * sigma(h U + g)) @ w``, and attention is the softmax of the energies within a bag.
 
     Attributes
@@ -57,7 +57,7 @@ def softmax_in_bags(energies: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 
 
 class Part(NamedTuple):
-    """A matrix, vector or scalar in the vector of all weights; biases are not penalised."""
+    """A matrix, vector or scalar that is part of the weight vector; biases are not penalized."""
 
     shape: tuple[int, ...]
     is_bias: bool
@@ -69,7 +69,7 @@ class Part(NamedTuple):
 
 
 def layout(n_features: int, hidden_sizes: Sequence[int], attention_size: int) -> list[Part]:
-    """Return the parts of the vector of weights: layers, tanh, gate, w, and the classifier's two."""
+    """Return the parts of the weight vector: layers, tanh, gate, w, and the coefficients and intercept."""
     pairs = [*pairwise([n_features, *hidden_sizes]), *2 * [(hidden_sizes[-1], attention_size)]]
     parts = [part for pair in pairs for part in (Part(pair, False), Part(pair[1:], True))]
     last = [Part((attention_size,), False), Part((hidden_sizes[-1],), False), Part((), True)]
@@ -77,13 +77,13 @@ def layout(n_features: int, hidden_sizes: Sequence[int], attention_size: int) ->
 
 
 def split(x: Any, parts: Sequence[Part]) -> list[Any]:
-    """Split a vector of weights, an array or a tensor, into its parts."""
+    """Split a weight vector, an array or a tensor, into its parts."""
     ends = np.cumsum([part.size for part in parts]).tolist()
     return [x[end - part.size : end].reshape(part.shape) for part, end in zip(parts, ends, strict=True)]
 
 
 def draw(parts: Sequence[Part], rng: np.random.RandomState, intercept: float) -> np.ndarray:
-    """Draw initial weights as Glorot and Bengio do: uniform, with variance 2 / (rows + columns).
+    """Draw initial weights by Glorot and Bengio's method: uniform, with variance 2 / (rows + columns).
 
     Biases are zero, except that the classifier's bias is `intercept`, the log-odds of the class frequencies.
     """
@@ -96,7 +96,7 @@ def draw(parts: Sequence[Part], rng: np.random.RandomState, intercept: float) ->
 
 
 def read(x: np.ndarray, parts: Sequence[Part]) -> tuple[Network, np.ndarray, float]:
-    """Convert a vector of weights to the network, and the coefficients and intercept of the classifier."""
+    """Convert a weight vector to the network, and the coefficients and intercept of the classifier."""
     arrays = [part.copy() for part in split(x, parts)]
     *pairs, attention, coef, intercept = arrays
     *layers, tanh, gate = zip(pairs[::2], pairs[1::2], strict=True)

@@ -28,7 +28,7 @@ All predictions go through ``_by_blocks``: large bags and files are read block b
 - `folds`: cross-validation inside a fit. `held_out`: predictions of held-out bags in cross-validation.
   `calibration`: probabilities from held-out scores. `log_loss`: the log loss of a bag.
 - `rank_scaler`: ranks among training values. A sketch stores the values of every column with their weights.
-  The sketches of two blocks can be added. If a column has too many values, neighbouring values are merged.
+  The sketches of two blocks can be added. If a column has too many values, neighboring values are merged.
 """
 
 from bagwise.data.types import BagsLike

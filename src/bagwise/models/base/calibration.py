@@ -148,7 +148,7 @@ def fit_lines(scores: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[np
 
 
 def _newton(z: np.ndarray, target: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Minimise the convex cross entropy of sigma(slope z + shift) per row by damped Newton steps."""
+    """Minimize the convex cross entropy of sigma(slope z + shift) per row by damped Newton steps."""
 
     def loss(slope: np.ndarray, shift: np.ndarray) -> np.ndarray:
         log_odds = slope[:, None] * z + shift[:, None]

@@ -134,7 +134,7 @@ def encode_labels(
         if positive_alone and classes.dtype.kind in "biuf" and classes[0] == 1:
             estimator.classes_ = classes
             return np.ones(len(y), dtype=np.int8)
-        alone = ", or positive bags only, labelled 1 or True" if positive_alone else ""
+        alone = ", or positive bags only, labeled 1 or True" if positive_alone else ""
         raise ValueError(
             f"y has one class only, {as_python(classes[0])!r}; {name} needs bags of two classes, positive "
             f"and negative{alone}."

@@ -51,7 +51,7 @@ class RankScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     -----
     The fit sorts every feature, block by block, in O(n log n); `transform` looks up every value by binary
     search. Ranks are exact for features with at most 16,384 distinct values. For other features,
-    neighbouring values are merged into groups of at most 1/16,384 of the weight, and the error of a rank is
+    neighboring values are merged into groups of at most 1/16,384 of the weight, and the error of a rank is
     less than 1e-4.
 
     For data with more than 2**23 values, fewer values are stored: 4,096 per feature or, with more than 16
@@ -176,7 +176,7 @@ class RankScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 class Sketch:
     """Distinct values of every feature and their weights; adding two sketches merges their values.
 
-    If a feature has more than `limit` values, neighbouring values are merged.
+    If a feature has more than `limit` values, neighboring values are merged.
     """
 
     n: int
@@ -256,7 +256,7 @@ def _different(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def _few(values: np.ndarray, weights: np.ndarray, limit: int) -> tuple[np.ndarray, np.ndarray]:
-    """Merge neighbouring values if there are more than `limit`; each group is represented by its median.
+    """Merge neighboring values if there are more than `limit`; each group is represented by its median.
 
     A value whose weight is at least that of an average group, such as zero among counts, is not merged.
     """

@@ -30,8 +30,8 @@ class _Aggregate(Scaled, BagTransformer):
     random_state: Any
 
     _expected_failed_checks = {
-        "instance_order_is_irrelevant": "k-means draws its initial centres by instance index",
-        "bag_order_is_irrelevant": "k-means draws its initial centres by instance index",
+        "instance_order_is_irrelevant": "k-means draws its initial centers by instance index",
+        "bag_order_is_irrelevant": "k-means draws its initial centers by instance index",
     }
 
     _streams = True
@@ -83,15 +83,15 @@ def _of_length_one(vectors: np.ndarray) -> np.ndarray:
 
 
 class VLADEmbedding(_Aggregate):
-    """Embed each bag as a VLAD vector: differences between its instances and the cluster centres.
+    """Embed each bag as a VLAD vector: differences between its instances and the cluster centers.
 
     The instances of all training bags are clustered. Let c(x) be the cluster of an instance and m_k the
-    centre of cluster k. The part of bag i for cluster k is ::
+    center of cluster k. The part of bag i for cluster k is ::
 
         v_ik = sum_{j: c(x_ij) = k} (x_ij - m_k)
 
     The concatenated parts are transformed by a signed square root and divided by their norm (miVLAD). Unlike
-    the counts of `ClusterEmbedding`, the vectors also contain the direction from the centres to the
+    the counts of `ClusterEmbedding`, the vectors also contain the direction from the centers to the
     instances. A linear classifier is usually sufficient after it. It does not predict instances.
 
     Parameters
@@ -117,7 +117,7 @@ class VLADEmbedding(_Aggregate):
     The vectors cost one pass, O(n_instances * n_features * n_clusters), and have n_features * n_clusters
     entries. If the instances have more than 2**23 values in total, in memory or in files, a random sample
     with this number of values is clustered. CSR instances are converted to dense arrays a few bags at a time.
-    The clusters can depend on the order of bags and instances, because k-means draws its initial centres by
+    The clusters can depend on the order of bags and instances, because k-means draws its initial centers by
     index.
 
     References
@@ -216,7 +216,7 @@ class FisherEmbedding(_Aggregate):
     n_axes is the number of principal components or features. If the instances have more than 2**23 values in
     total, in memory or in files, principal components and mixture are fitted to a random sample with this
     number of values. CSR instances are converted to dense arrays a few bags at a time. The mixture can depend
-    on the order of bags and instances, because it is initialized by k-means, which draws its initial centres
+    on the order of bags and instances, because it is initialized by k-means, which draws its initial centers
     by index.
 
     Features that are constant in all training instances are not used. The mixture would have the smallest
@@ -315,7 +315,7 @@ class FisherEmbedding(_Aggregate):
 def _fix_signs(axes: np.ndarray) -> None:
     """Choose the sign of every axis so that the first of its largest absolute entries is positive.
 
-    Entries that are equal up to rounding count as ties. With two standardised features, both entries always
+    Entries that are equal up to rounding count as ties. With two standardized features, both entries always
     tie. scikit-learn uses the largest entry, so the sign would depend on rounding and on the order of the
     instances.
     """

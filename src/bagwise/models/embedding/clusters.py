@@ -77,7 +77,7 @@ class ClusterEmbedding(Scaled, BagTransformer):
     Clustering costs a few dozen passes over the instances, each O(n_instances * n_features * n_clusters).
     Computing the vectors costs one pass. If the instances have more than 2**23 values in total, in memory or
     in files, a random sample with this number of values is clustered. The clusters can depend on the order of
-    bags and instances, because k-means draws its initial centres by index. New instances are not counted if
+    bags and instances, because k-means draws its initial centers by index. New instances are not counted if
     the clusterer assigns them to a cluster without training instances or marks them as noise (-1).
 
     The published method is an ensemble over several numbers of clusters. For this ensemble, use
@@ -124,8 +124,8 @@ class ClusterEmbedding(Scaled, BagTransformer):
         "random_state": ["random_state"],
     }
     _expected_failed_checks = {
-        "instance_order_is_irrelevant": "k-means draws its initial centres by instance index",
-        "bag_order_is_irrelevant": "k-means draws its initial centres by instance index",
+        "instance_order_is_irrelevant": "k-means draws its initial centers by instance index",
+        "bag_order_is_irrelevant": "k-means draws its initial centers by instance index",
     }
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Conversion of held-out scores to log-odds, and weighting of the settings of a family (the blend)."""
+"""Conversion of held-out scores to log-odds, and weighting of a family's settings (the blend)."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from bagwise.models.base.log_loss import loss_of_margin
 
 # Softmax temperature of the weights, in mean held-out log-likelihood per bag.
 TEMPERATURE = 0.02
-# Pseudo-count of the labels, half of Platt's: his makes log-odds too cautious for well-separated classes.
+# Pseudo-count for label smoothing. Platt's method uses twice this value, which makes log-odds too cautious
+# for well-separated classes.
 ADDED = 0.5
 
 
 class Blend(NamedTuple):
-    """Weighted settings of a family: the log-odds are the sum of ``weight (slope score + shift)``.
+    """Weighted settings of a family: the log-odds are the sum of ``weight * (slope * score + shift)``.
 
     Attributes
     ----------
     slope, shift : arrays of shape (n_settings,)
-        Platt's calibration line of each setting: its log-odds are ``slope score + shift``.
+        Platt's calibration line for each setting: its log-odds are ``slope * score + shift``.
     weight : array of shape (n_settings,)
         Weight of each setting; the weights sum to 1.
     log_likelihood : array of shape (n_settings,)
-        Mean log probability of the labels of held-out bags, for each setting.
+        Mean log-likelihood of the held-out labels, for each setting.
     """
 
     slope: np.ndarray
@@ -36,7 +37,7 @@ class Blend(NamedTuple):
     log_likelihood: np.ndarray
 
     def log_odds(self, scores: np.ndarray) -> np.ndarray:
-        """Return the log-odds of bags from the scores of all settings, of shape (n_settings, n_bags)."""
+        """Return the log-odds of bags from the scores of all settings, shape (n_settings, n_bags)."""
         return self.weight @ (self.slope[:, None] * scores + self.shift[:, None])
 
 
@@ -47,18 +48,18 @@ def log_likelihood(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray) -> n
 
 
 def blend(scores: np.ndarray, y: np.ndarray, weight: np.ndarray) -> Blend:
-    """Calibrate and weight the settings of a family by their scores of held-out bags.
+    """Calibrate and weight the settings of a family, based on their held-out scores.
 
     Every setting is calibrated (`fit_lines`) and weighted by softmax(mean log-likelihood / 0.02). Settings
-    that are nearly as good as the best therefore contribute as well. Their average has a lower variance than
-    the setting with the highest likelihood.
+    that are nearly as good as the best therefore contribute as well. Their weighted average has a lower
+    variance than the single best setting.
 
     Parameters
     ----------
     scores : array of shape (n_settings, n_bags)
         Scores of held-out bags.
     y, weight : arrays of shape (n_bags,)
-        Labels 0 and 1, and weights.
+        Labels (0 or 1) and weights.
     """
     slope, shift = fit_lines(scores, y, weight)
     likelihood = log_likelihood(slope[:, None] * scores + shift[:, None], y, weight)
@@ -68,17 +69,17 @@ def blend(scores: np.ndarray, y: np.ndarray, weight: np.ndarray) -> Blend:
 def held_out_log_odds(
     scores: np.ndarray, y: np.ndarray, weight: np.ndarray, splits: list[Split]
 ) -> np.ndarray:
-    """Return the log-odds of every bag by a blend that was fitted to the scores of the other folds.
+    """Return the log-odds of every bag from a blend fitted to the scores of the other folds.
 
-    The blend of all bags has used the labels of these bags, so its log-odds would be too optimistic. The
-    result is NaN for bags that no fold holds out.
+    A blend fitted to all bags uses the bag's own label, so its log-odds would be too optimistic. The result
+    is NaN for bags that no fold holds out.
     """
     is_held = np.isfinite(scores[0])
     total, times = np.zeros(len(y)), np.zeros(len(y))
     for _, test in splits:
         others = is_held.copy()
         others[test] = False
-        if len(np.unique(y[others])) < 2:  # there are no other folds, or they lack a class
+        if len(np.unique(y[others])) < 2:  # there are no other folds, or a class is missing from them
             others = is_held
         made = blend(scores[:, others], y[others], weight[others])
         total[test] += made.log_odds(scores[:, test])
@@ -87,14 +88,14 @@ def held_out_log_odds(
 
 
 class Sharpening(NamedTuple):
-    """Sharpening of the mean log-odds of the families: ``base + exponent (mean - base)``.
+    """Sharpening of the mean log-odds of the families: ``base + exponent * (mean - base)``.
 
     Attributes
     ----------
     base : float
         Prior log-odds of the second class.
     exponent : float
-        Factor of the evidence, which is the mean log-odds minus the prior log-odds.
+        Factor that multiplies the evidence, that is, the mean log-odds minus the prior log-odds.
     """
 
     base: float
@@ -106,12 +107,12 @@ class Sharpening(NamedTuple):
 
 
 def sharpening(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray, base: float) -> Sharpening:
-    """Fit the factor of the evidence that maximizes the likelihood of the labels of held-out bags.
+    """Fit the evidence factor that maximizes the likelihood of the held-out labels.
 
     The mean of well-calibrated log-odds is too cautious if the families use different evidence: for
     independent evidence, the sum would be correct. The class prior is not multiplied by the factor, because
     all families include it and a sum would count it several times. Labels are smoothed as in Platt's method,
-    with half of his pseudo-count.
+    with half of its pseudo-count.
     """
     target = platt_targets(y, weight, ADDED)
     both = np.concatenate([log_odds, log_odds]) - base

@@ -1,4 +1,4 @@
-"""`BagEnsembleClassifier`: complementary model families, combined on calibrated log-odds."""
+"""`BagEnsembleClassifier`: complementary model families, combined by averaging their log-odds."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _predicts_instances(model: Any) -> bool:
 
 
 class BagEnsembleClassifier(ScoreClassifier):
-    """Ensemble of complementary model families, each with a small grid, combined on calibrated log-odds.
+    """Ensemble of complementary model families, combined by averaging their calibrated log-odds.
 
     A strong default if you do not want to choose a model. Every setting of every family is fitted to all
     training bags, and to the training bags of each inner fold. The scores of the held-out bags determine how
@@ -62,30 +62,30 @@ class BagEnsembleClassifier(ScoreClassifier):
     ==============  =================================================================================
     "extremes"      RBF SVMs on the minimum and maximum of every feature
     "moments"       RBF SVMs on the mean and standard deviation of every feature
-    "sets"          SVMs on set kernels: the mean over pairs of instances, RBF kernels of the
-                    distance that it defines, and miGraph
+    "sets"          SVMs on set kernels: the mean kernel over instance pairs, RBF kernels of the
+                    bag distances that it defines, and miGraph
     "distances"     RBF SVMs on distances to the training bags (as in MInD)
     "prototypes"    SVMs on similarities to instances of the training bags (as in MILES)
     "ranks"         RBF SVMs on the minimum and maximum of the instance ranks of every feature
     "linear"        ridge logistic regression on bag statistics; reads the data in blocks
-    "instances"     ridge logistic regression on instances, with the mean rule and the OR rule; reads
+    "instances"     ridge logistic regression on instances, with the mean and noisy-OR rules; reads
                     the data in blocks
     ==============  =================================================================================
 
     Parameters
     ----------
     families : "default" or sequence of str, default="default"
-        Families to fit; by default the first six. If the matrices of all bags do not fit into half of the
-        memory, for more than 5,000 bags, and for bags in files, the default is "linear" and "instances". For
-        more than 100,000 instances it is "extremes", "moments", "prototypes" and "instances". A warning
-        reports the change.
+        Families to fit; by default the first six. The default changes to "linear" and "instances" if the
+        kernel matrices would take more than half of the memory, if there are more than 5,000 bags, or if the
+        bags are read from files. With more than 100,000 instances, it changes to "extremes", "moments",
+        "prototypes" and "instances". A warning reports the change.
     cv : int, splitter or iterable of (train, test), default=10
-        The inner folds: how many (fewer if a class has fewer bags), a splitter or splits, as in
-        `MILogisticRegressionCV`.
+        The inner folds: the number of folds (fewer if a class has fewer bags), a splitter, or a list of
+        splits, as in `MILogisticRegressionCV`.
     n_jobs : int or None, default=None
-        Number of folds fitted in parallel, by threads. The result does not depend on it.
+        Number of folds fitted in parallel threads. The result does not depend on it.
     random_state : int, RandomState or None, default=None
-        Seed for the folds, and for the sample of 2,000 prototypes if there are more instances.
+        Seed for the folds, and for the sample of 2,000 prototypes that is drawn if there are more instances.
     verbose : int, default=0
         1 reports the expected cost of the fit and its progress.
 
@@ -95,9 +95,9 @@ class BagEnsembleClassifier(ScoreClassifier):
         Text that describes the families, their scores on held-out bags, and the settings with the largest
         weight.
     inner_scores_ : list of dict
-        The same values as dictionaries, one for every family (and pair of classes).
+        The scores in `report_` as dictionaries, one for every family (and pair of classes).
     votes_ : list of Vote
-        The fitted ensembles of two classes, one for every pair: (0, 1), (0, 2), ..., (1, 2), ...
+        The fitted two-class ensembles, one for every pair of classes: (0, 1), (0, 2), ..., (1, 2), ...
     fill_ : array of shape (n_features,)
         Values that replace missing values: the means of the training instances.
     classes_ : array of shape (n_classes,)
@@ -107,27 +107,27 @@ class BagEnsembleClassifier(ScoreClassifier):
 
     Notes
     -----
-    With n bags and N instances, the kernel matrices take O(N^2) kernel evaluations. About 100 settings are
+    With n bags and N instances, the kernel matrices require O(N^2) kernel evaluations. About 100 settings are
     fitted in 10 folds, which makes about 1,000 small SVMs, each O(n^2) to O(n^3). The fit needs about 26
-    matrices of n^2 values and three copies of the instances; predictions need two of these copies. A fit to
-    1,000 bags of ten instances with 50 features took 40 s on one core and 230 MB, and a fit to the 180 bags
-    of Fox took 4 s. `expected_cost` estimates the cost before the fit. The SVMs are solved by
+    matrices of n^2 values and three copies of the instances; predictions need two copies. A fit to 1,000 bags
+    of ten instances with 50 features took 40 s on one core and 230 MB, and a fit to the 180 bags of Fox took
+    4 s. `expected_cost` estimates the cost before the fit. The SVMs are solved by
     `bagwise.solvers.solve_dual`, with a step limit.
 
-    In every inner fold, the columns of statistics and of distances are scaled by the training bags of the
-    fold, and prototypes are taken from these bags. Instances are scaled once, by all training bags, without
-    their labels. This scaling drops features that are constant on the training bags of some fold. The label
-    of a held-out bag does not affect the SVMs, calibration lines and weights that `report_` evaluates on it.
-    However, the factor a is fitted to these scores, so evaluate the ensemble by an outer cross-validation.
-    If the order of the bags changes, the folds may change. With more than 2,000 instances the prototypes may
+    In every inner fold, the columns of statistics and distances are scaled using only the training bags of
+    the fold, and prototypes are taken from these bags. Instances are scaled once, using all training bags but
+    not their labels. Features that are constant on the training bags of any fold are dropped. The label of a
+    held-out bag does not affect the SVMs, calibration lines and weights that `report_` evaluates on it.
+    However, the factor a is fitted to these scores, so evaluate the ensemble by an outer cross-validation. If
+    the order of the bags changes, the folds may change. With more than 2,000 instances the prototypes may
     change as well.
 
     With more than two classes, one ensemble is fitted to each pair of classes (one-vs-one). With l_ij the
     log-odds of class i against class j, the probability of class i is proportional to
-    ``1 / (1 + sum_j exp(-l_ij))`` (Price and others, 1995).
+    ``1 / (1 + sum_j exp(-l_ij))`` (Price et al., 1995).
 
-    ``make reproduce NAME=ensemble`` in a checkout reproduces the results on public data, and describes the
-    data on which the combination was developed.
+    In a source checkout, ``make reproduce NAME=ensemble`` reproduces the results on public data. The report
+    also names the data sets on which the ensemble was developed.
 
     References
     ----------
@@ -294,7 +294,7 @@ class BagEnsembleClassifier(ScoreClassifier):
         return Bags(X, bags.offsets)
 
     def _of_classes(self, log_odds: list[np.ndarray]) -> np.ndarray:
-        """Return the log-odds of two classes, or the log probabilities of several."""
+        """Return the log-odds for two classes, or log probabilities for more than two."""
         if len(self.classes_) == 2:
             return log_odds[0]
         n_classes = len(self.classes_)
@@ -314,7 +314,7 @@ class BagEnsembleClassifier(ScoreClassifier):
         return self._of_classes([vote.instance_log_odds(filled) for vote in self.votes_])
 
     def decision_function(self, X: BagsLike) -> np.ndarray:
-        """Return the log-odds that each bag is positive, or log probabilities of more than two classes.
+        """Return the log-odds that each bag is positive, or log probabilities for more than two classes.
 
         Parameters
         ----------
@@ -334,20 +334,20 @@ class BagEnsembleClassifier(ScoreClassifier):
     def predict(self, X: BagsLike) -> np.ndarray:
         """Predict the most probable label of every bag: shape (n_bags,).
 
-        If both of two classes have probability 1/2, the second is predicted.
+        With two classes of probability 1/2 each, the second is predicted.
         """
         return self._more_probable(self.predict_proba(X))
 
     @available_if(_predicts_instances)
     def decision_function_instances(self, X: BagsLike) -> np.ndarray:
-        """Return the log-odds that a bag of this single instance is positive: shape (n_instances,).
+        """Return the log-odds that a bag with only this instance is positive: shape (n_instances,).
 
-        The result is the mean over the settings that score instances. In "sets" these are the SVMs on means
-        over pairs, whose bag score is the mean of the scores of its instances. In "instances" these are the
-        logistic regressions. Each score is converted to log-odds by the calibration line that its setting has
-        for bags. Settings are weighted as for bags, and families equally. The result ranks instances by their
-        evidence for a positive bag. It is not the log-odds of an instance label, because the training data
-        contain no instance labels.
+        The result is a weighted mean over the settings that score instances. In "sets", these are the SVMs
+        with mean kernels, where the score of a bag is the mean of its instance scores. In "instances", these
+        are all logistic regressions. Each score is converted to log-odds with the calibration line fitted to
+        the bag scores of its setting. Settings have the same relative weights as for bags, and all families
+        have the same weight. The result ranks instances by their evidence for a positive bag. It is not the
+        log-odds of an instance label, because the training data contain no instance labels.
 
         With more than two classes, return log probabilities of shape (n_instances, n_classes).
         """
@@ -355,12 +355,12 @@ class BagEnsembleClassifier(ScoreClassifier):
 
     @available_if(_predicts_instances)
     def predict_proba_instances(self, X: BagsLike) -> np.ndarray:
-        """Return the class probabilities of a bag of this single instance: shape (n_instances, n_classes)."""
+        """Return the class probabilities of a bag with only this instance: shape (n_instances, n_classes)."""
         return _probabilities(self._by_blocks(X, self._instance_scores))
 
     @available_if(_predicts_instances)
     def predict_instances(self, X: BagsLike) -> np.ndarray:
-        """Predict the label of a bag of this single instance: shape (n_instances,)."""
+        """Predict the label of a bag with only this instance: shape (n_instances,)."""
         return self._more_probable(self.predict_proba_instances(X))
 
 
@@ -370,7 +370,7 @@ def _probabilities(scores: np.ndarray) -> np.ndarray:
 
 
 def _means(bags: Any, weight: np.ndarray) -> np.ndarray:
-    """Return the mean of the observed values of every feature; zero without any, and for bags in files."""
+    """Return the mean observed value of every feature; zero if there are none, and for bags in files."""
     if in_files(bags):
         return np.zeros(bags.n_features)
     X = in_doubles(bags.instances)

@@ -16,15 +16,17 @@ from bagwise.models.ensemble.vectors import DistanceView, RankedExtremesView, St
 from bagwise.similarity import available_memory
 
 _SCALES, _SCALES_OF_INSTANCES = ("standard", "rank"), ("standard", "rank", "minmax")
-# Number of matrices of all bags in memory at the same time, and the largest share of memory for them.
+# Number of n_bags x n_bags matrices that are in memory at the same time, and the largest fraction of the
+# memory that they may use.
 MATRICES, _SHARE = 26, 0.5
-# Beyond this many bags, SVMs on their matrices take hours; beyond this many instances, all pairs take hours.
+# With more bags than this, fitting SVMs to kernel matrices takes hours; with more instances than this,
+# computing all instance pairs takes hours.
 MOST_BAGS, MOST_INSTANCES = 5_000, 100_000
 
 
 @dataclass(frozen=True)
 class ModelFamily:
-    """Family of models of one kind, with a small grid of settings.
+    """Family of similar models, with a small grid of settings.
 
     Attributes
     ----------
@@ -33,7 +35,7 @@ class ModelFamily:
     members : tuple
         Models to fit; each has several settings.
     has_matrices, visits_pairs : bool
-        Whether the family computes matrices of all bags, and whether it computes all pairs of instances.
+        Whether the family computes kernel matrices of all bags, and whether it visits all pairs of instances.
     """
 
     title: str
@@ -90,19 +92,19 @@ _STREAMING = ("linear", "instances")
 
 
 class Choice(NamedTuple):
-    """Families to fit, and a sentence on why others are left out (empty if none are)."""
+    """Families to fit, and the reason why others are left out (empty if none are)."""
 
     fitted: tuple[str, ...]
     reason: str = ""
 
 
 def choose(families: str | Sequence[str], n_bags: int, n_instances: int, *, is_held: bool) -> Choice:
-    """Choose the families of a fit by the size of the data.
+    """Choose the families to fit, based on the size of the data.
 
     Parameters
     ----------
     families : "default" or sequence of str
-        The parameter of the estimator. If it contains names, all of them are chosen.
+        The parameter of the estimator. If it is a sequence of names, all of them are chosen.
     n_bags, n_instances : int
         Number of bags and of instances.
     is_held : bool
@@ -120,36 +122,36 @@ def choose(families: str | Sequence[str], n_bags: int, n_instances: int, *, is_h
             f"({limit / 1e9:,.2g} GB)"
         )
     elif n_bags > MOST_BAGS:
-        reason = f"SVMs on kernel matrices of {n_bags:,} bags, more than {MOST_BAGS:,}, take hours"
+        reason = f"fitting SVMs to kernel matrices of {n_bags:,} bags (more than {MOST_BAGS:,}) takes hours"
     if reason:
         return Choice(_STREAMING, f"{reason}; using families that stream the data instead of kernel families")
     if n_instances > MOST_INSTANCES:
         reason = (
-            f"there are {n_instances:,} instances, and all pairs of more than {MOST_INSTANCES:,} take hours; "
-            "leaving out the families of set kernels and bag distances"
+            f"computing all pairs of {n_instances:,} instances (more than {MOST_INSTANCES:,}) takes hours; "
+            "leaving out the families with set kernels and bag distances"
         )
         return Choice(_WITHOUT_PAIRS, reason)
     return Choice(_DEFAULT)
 
 
 def refuse_unknown(families: str | Sequence[str]) -> None:
-    """Raise an error unless all names are families."""
+    """Raise an error if the parameter `families` contains unknown or repeated names."""
     names = ", ".join(map(repr, FAMILIES))
     if isinstance(families, str):
         if families != "default":
             raise ValueError(f"families is {families!r}; expected 'default' or a list of {names}.")
         return
     if not len(families) or len(set(families)) < len(families):
-        raise ValueError(f"families is {families!r}; expected at least one of {names}, without repetition.")
+        raise ValueError(f"families is {families!r}; expected one or more of {names}, without duplicates.")
     unknown = [name for name in families if name not in FAMILIES]
     if unknown:
-        raise ValueError(f"families contains the unknown name {unknown[0]!r}; expected names from {names}.")
+        raise ValueError(f"families contains the unknown name {unknown[0]!r}; valid names are {names}.")
 
 
-# Measured seconds on one core of 2020: per instance pair; per pair and feature; per SVM and squared bag;
-# fixed cost of an SVM; per instance value and pass.
+# Seconds measured on one core of a CPU from 2020: per instance pair; per pair and feature; per SVM and
+# squared bag; fixed cost of an SVM; per instance value and pass.
 _PAIR, _PRODUCT, _MACHINE, _LEAST, _VALUE = 1e-8, 1e-10, 2e-8, 7e-4, 1e-8
-_PASSES = 200  # over the instances, in all folds, by the models that read the data in blocks
+_PASSES = 200  # passes over the instances in all folds, for a model that reads the data in blocks
 
 
 class Cost(NamedTuple):

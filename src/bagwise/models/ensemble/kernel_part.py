@@ -19,18 +19,18 @@ from bagwise.models.ensemble.views import View
 
 @dataclass(frozen=True)
 class KernelPart:
-    """SVMs on all matrices of a view; a setting is a matrix and a penalty.
+    """SVMs on all matrices of a view; a setting is a combination of matrix and penalty.
 
     Attributes
     ----------
     view : View
         The fitted view.
     coef : array of shape (n_matrices, n_bags)
-        Dual coefficients, summed over the settings with their factors in the vote.
+        Dual coefficients, summed over the settings and weighted by the factor of each setting in the vote.
     instance_coef : array of shape (n_matrices, n_bags)
         The same sums for instance scores; zero for matrices that do not score instances.
     widths : array of shape (n_matrices,)
-        Widths of the matrices, as computed by `View.train_grams`.
+        Kernel widths of the matrices, as computed by `View.train_grams`.
     """
 
     view: View
@@ -68,7 +68,7 @@ class Kernels:
         n_jobs: int | None,
         checkpoint: CheckpointLocation,
     ) -> FittedMember:
-        """Fit SVMs on all matrices, which are computed one after the other and not kept."""
+        """Fit SVMs to all matrices, which are computed one at a time and not stored."""
         bags, y, weight = training
         view = self.view.fit(bags, weight, seed, splits)
 

@@ -15,7 +15,8 @@ from bagwise.solvers.dual import solve_dual
 
 # Values of C, for kernels scaled so that the bags have variance 1 in their feature space.
 PENALTIES = (10.0, 100.0)
-# Relative duality gap, and steps per bag: the solver does not converge for some matrices of very low rank.
+# Relative duality gap, and maximum number of steps per bag: for some matrices of very low rank, the solver
+# does not converge.
 _TOL, _STEPS_OF_EACH = 1e-8, 200
 
 
@@ -55,11 +56,11 @@ def fit_machines(
     gram : TrainingGram
         Kernel matrix of the bags, and the matrices of the folds.
     y, weight : arrays of shape (n_bags,)
-        Labels 0 and 1, and weights.
+        Labels (0 or 1) and weights.
     splits : list of (train, test)
         The folds.
     n_jobs : int, optional
-        Number of folds fitted in parallel, by threads.
+        Number of folds fitted in parallel threads.
     """
 
     def of_fold(fold: int) -> np.ndarray:
@@ -81,7 +82,7 @@ def _machines(K: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndar
     coef, intercept, start = np.zeros((len(PENALTIES), len(y))), np.empty(len(PENALTIES)), None
     for row, penalty in enumerate(PENALTIES):
         bound = penalty / unit * weight * sign
-        # Warm start: the solution of the smaller penalty is feasible and near the optimum.
+        # Warm start: the solution for the smaller C is feasible and near the optimum.
         dual = solve_dual(
             K, -sign, control, lower=np.minimum(bound, 0.0), upper=np.maximum(bound, 0.0), start=start
         )

@@ -11,7 +11,7 @@ from bagwise.models.base.folds import Split
 
 
 class FittedMember(NamedTuple):
-    """Settings of one kind, fitted to all training bags and to those of each fold.
+    """Settings of one kind, fitted to all training bags and to the training bags of each fold.
 
     Attributes
     ----------
@@ -24,8 +24,8 @@ class FittedMember(NamedTuple):
     intercept : array of shape (n_settings,)
         Intercept of each setting, which is not included in the part that `joined` returns.
     joined : callable
-        Takes two factors per setting, for bag scores and for instance scores, and returns the part of the
-        vote that sums over all settings. Models store only this part of the member.
+        Function that takes two factors per setting (for bag scores and for instance scores) and returns the
+        part of the vote that sums over all settings. A fitted ensemble stores only this part of the member.
     """
 
     names: list[str]
@@ -36,7 +36,7 @@ class FittedMember(NamedTuple):
 
 
 def mean_held_out(n_bags: int, splits: list[Split], scores: list[np.ndarray]) -> np.ndarray:
-    """Return the held-out scores of all bags from those of the folds: shape (n_settings, n_bags).
+    """Return the held-out scores of all bags, collected from the folds: shape (n_settings, n_bags).
 
     If several folds hold a bag out, its score is their mean; if no fold does, it is NaN.
     """

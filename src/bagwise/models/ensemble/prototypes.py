@@ -1,4 +1,4 @@
-"""Bag kernels based on their similarity to instances of the training bags."""
+"""Bag kernels based on similarities between bags and instances of the training bags."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _MOST = 2000  # prototypes
 
 @dataclass(frozen=True)
 class PrototypeView(View):
-    """Linear kernels of the similarities of a bag to all prototypes t: max_j exp(-d(x_j, t)^2 / s^2).
+    """Linear kernels on the similarities of a bag to all prototypes t: max_j exp(-d(x_j, t)^2 / s^2).
 
     The prototypes are the distinct instances of the training bags, or a random sample of 2,000 of them, drawn
     by `PrototypeEmbedding`. This is the embedding of MILES, followed by an SVM that shrinks the coefficients
     instead of selecting prototypes. A fold only uses prototypes from its training bags, because a held-out
-    bag would be very similar to prototypes from this bag.
+    bag would match prototypes taken from itself exactly.
 
     Attributes
     ----------
     scale : {"standard", "rank", "minmax"}
         Scaling of the instances.
     instances, prototypes, least, holds
-        Set by `fit`: the fitted scaling, the prototypes with the width s (the median distance of a bag), the
-        squared distances of the training bags divided by s^2, and a mask of the prototypes in each training
-        bag.
+        Set by `fit`: the fitted scaling, the prototypes with the width s (the median distance between a bag
+        and a prototype), the squared distances of the training bags divided by s^2, and a mask of the
+        prototypes in each training bag.
     """
 
     scale: str
@@ -58,7 +58,7 @@ class PrototypeView(View):
         return replace(self, instances=instances, prototypes=prototypes, least=least, holds=holds)
 
     def train_grams(self, weight: np.ndarray, splits: Sequence[Split]) -> Iterator[TrainingGram]:
-        """Yield the matrices of the training bags, which have the weights `weight`."""
+        """Yield the matrices of the training bags; `weight` contains the bag weights."""
         assert self.least is not None and self.holds is not None
         unknown = [~self.holds[train].any(axis=0) for train, _ in splits]
         for factor in FACTORS:
@@ -69,7 +69,8 @@ class PrototypeView(View):
             def cut(fold: int, V: np.ndarray = V, K: np.ndarray = K) -> tuple[np.ndarray, np.ndarray]:
                 train, test = splits[fold]
                 rows = np.concatenate([train, test])
-                # Subtract the share of the prototypes that no training bag contains: they are few.
+                # Subtract the contribution of the prototypes that no training bag of the fold contains,
+                # because they are few.
                 other = V[:, unknown[fold]]
                 both = K[np.ix_(train, rows)] - other[train] @ other[rows].T / V.shape[1]
                 square, cross = both[:, : len(train)], both[:, len(train) :]
@@ -78,7 +79,7 @@ class PrototypeView(View):
             yield TrainingGram(K, cut)
 
     def cross_grams(self, bags: Bags, widths: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield the matrices of new bags with the training bags."""
+        """Yield the kernel matrices between new bags and the training bags."""
         assert self.instances is not None and self.prototypes is not None and self.least is not None
         new = self.prototypes.least(self.instances.scaled(bags))
         for factor in FACTORS:

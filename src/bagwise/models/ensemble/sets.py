@@ -18,9 +18,9 @@ from bagwise.similarity import InstanceKernel, resolve_gamma, set_kernel
 from bagwise.similarity.bag_kernels import blocks_of, median_width, squared_distances
 from bagwise.similarity.instance_distances import scaled_distances
 
-# Gamma of the widest kernel times the median squared distance of instances, and the number of widths.
+# Gamma of the widest kernel times the median squared distance between instances, and the number of widths.
 _WIDEST, _N_WIDTHS = 0.5, 3
-_MIDDLE = 1  # index of the width of the miGraph kernel
+_MIDDLE = 1  # index of the width that the miGraph kernel uses
 # Ratio of gamma between successive widths: the fourth power of a kernel value is the value at 4 gamma.
 STEP = 4
 
@@ -29,10 +29,10 @@ STEP = 4
 class SetView(View):
     """Means of a Gaussian kernel over all pairs of instances, and kernels derived from them.
 
-    There are three widths, with gamma, 4 gamma and 16 gamma. Each has two matrices: the mean itself, for
-    which the score of a bag is the mean of the scores of its instances, and a Gaussian kernel of the distance
-    between bags in the feature space of the mean. The middle width also has the miGraph kernel, which counts
-    close instances as one (`set_kernel`).
+    There are three widths, with gamma, 4 gamma and 16 gamma. Each width has two matrices: the mean itself,
+    for which the score of a bag is the mean of the scores of its instances, and a Gaussian kernel of the bag
+    distance in the feature space of the mean. The middle width also has the miGraph kernel, which counts a
+    group of close instances as one (`set_kernel`).
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class SetView(View):
         ]
         return [
             *(f"mean over pairs, {width}" for width in widths),
-            *(f"Gaussian of the distance, {width}" for width in widths),
+            *(f"Gaussian of the bag distance, {width}" for width in widths),
             f"miGraph, {widths[_MIDDLE]}",
         ]
 
@@ -79,7 +79,7 @@ class SetView(View):
         return replace(self, instances=instances, bags=scaled, gamma=gamma, lengths=lengths)
 
     def train_grams(self, weight: np.ndarray, splits: Sequence[Split]) -> Iterator[TrainingGram]:
-        """Yield the matrices of the training bags, which have the weights `weight`."""
+        """Yield the matrices of the training bags; `weight` contains the bag weights."""
         training, _ = self._fitted
         means = set_kernels_of_widths(training, None, self.gamma, _N_WIDTHS)
         for K in means:
@@ -91,7 +91,7 @@ class SetView(View):
         yield TrainingGram.of_all(self._graph(training, None), splits)
 
     def cross_grams(self, bags: Bags, widths: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield the matrices of new bags with the training bags, at the widths from `train_grams`."""
+        """Yield the matrices between new bags and the training bags, at the widths from `train_grams`."""
         training, instances = self._fitted
         new = instances.scaled(bags)
         means = set_kernels_of_widths(new, training, self.gamma, _N_WIDTHS)
@@ -104,7 +104,7 @@ class SetView(View):
         yield self._graph(new, training)
 
     def cross_grams_of_instances(self, bags: Bags) -> list[np.ndarray]:
-        """Return the matrices `of_instances` of single instances (as bags) with the training bags."""
+        """Return the `of_instances` matrices between single instances (as bags) and the training bags."""
         training, instances = self._fitted
         alone = Bags(bags.instances, np.arange(bags.n_instances + 1))
         return set_kernels_of_widths(instances.scaled(alone), training, self.gamma, _N_WIDTHS)
@@ -130,7 +130,7 @@ def set_kernels_of_widths(
     Parameters
     ----------
     bags, other : Bags or ScannedBags
-        Bags of the rows and of the columns; None for the same bags.
+        Bags for the rows and the columns of the matrices; by default, the same bags for both.
     gamma : float
         Parameter of the widest kernel, exp(-gamma |x - z|^2).
     n_widths : int

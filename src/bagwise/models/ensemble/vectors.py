@@ -1,4 +1,4 @@
-"""Gaussian kernels, at several widths, of vectors that a transformer computes from bags.
+"""Gaussian kernels of several widths on vectors that a transformer computes from bags.
 
 `StatisticsView` and `RankedExtremesView` use `BagStatistics`, the latter after `RankScaler`; `DistanceView`
 uses `DissimilarityEmbedding`.
@@ -21,7 +21,7 @@ from bagwise.models.ensemble.views import FACTORS, SCALING_NAMES, Instances, Tra
 from bagwise.similarity import InstanceKernel, resolve_gamma
 
 # Means and standard deviations are rounded to this many bits before ranking, so that ties do not depend on
-# rounding errors; a standard deviation below this share of the mean is a rounding error.
+# rounding errors; a standard deviation below this fraction of the mean is treated as a rounding error.
 _BITS, _NONE = 36, 1e-14
 
 
@@ -39,14 +39,15 @@ def without_noise(vectors: np.ndarray, statistics: Sequence[str]) -> np.ndarray:
 
 @dataclass(frozen=True, kw_only=True)
 class VectorView(View):
-    """Gaussian kernels of vectors of bags, with columns scaled over the training bags.
+    """Gaussian kernels on bag vectors, whose columns are scaled using the training bags.
 
     A subclass computes the vectors in `transform`. It also overrides `fold_vectors` if the transformer learns
     from the training bags.
 
-    The columns are scaled separately for every fold, by its training bags. With one scaling for all folds, a
-    column in which few bags differ, such as a rare word, leaks information about the held-out bags. On the
-    newsgroup comp.graphics, 76 % of the held-out bags were then classified correctly, but 68 % of new bags.
+    The columns are scaled separately in every fold, using its training bags. If one scaling is used for all
+    folds, columns in which few bags differ, such as rare words, leak information about the held-out bags. On
+    the newsgroup comp.graphics, this classified 76 % of the held-out bags correctly, but only 68 % of new
+    bags.
 
     Attributes
     ----------
@@ -73,12 +74,12 @@ class VectorView(View):
         raise NotImplementedError
 
     def fold_vectors(self, train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the vectors of the training and test bags of a fold; only training bags are learned from."""
+        """Return the vectors of a fold's training and test bags; the fit uses only the training bags."""
         assert self.raw is not None
         return self.raw[train], self.raw[test]
 
     def weigh_columns(self, vectors: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-        """Apply the bag weights to the columns, if each column belongs to a training bag."""
+        """Apply the bag weights to the columns if each column corresponds to a training bag."""
         return vectors
 
     def fit(self, bags: Bags, weight: np.ndarray, seed: int, splits: Sequence[Split]) -> Self:
@@ -96,7 +97,7 @@ class VectorView(View):
         return columns, vectors, resolve_gamma("median", vectors, weight)
 
     def train_grams(self, weight: np.ndarray, splits: Sequence[Split]) -> Iterator[TrainingGram]:
-        """Yield the matrices of the training bags, which have the weights `weight`."""
+        """Yield the matrices of the training bags; `weight` contains the bag weights."""
         assert self.vectors is not None
         folds = []
         for train, test in splits:
@@ -113,14 +114,14 @@ class VectorView(View):
             yield TrainingGram(_gaussian(factor * self.gamma, self.vectors), cut)
 
     def cross_grams(self, bags: Bags, widths: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield the matrices of new bags with the training bags."""
+        """Yield the kernel matrices between new bags and the training bags."""
         assert self.vectors is not None
         new = self.weigh_columns(self.columns.transform(self.transform(bags)), self.weight)
         for factor in FACTORS:
             yield _gaussian(factor * self.gamma, new, self.vectors)
 
     def without_folds(self) -> Self:
-        """Return the view without what only its folds needed."""
+        """Return the view without the data that only its folds needed."""
         return replace(self, raw=None)
 
 
@@ -133,7 +134,7 @@ class StatisticsView(VectorView):
     statistics : tuple of str
         Statistics that are computed for every feature.
     scale : {"standard", "rank"}
-        Scaling of the columns of the vectors, over the training bags.
+        Scaling of the vector columns, fitted to the training bags.
     """
 
     statistics: tuple[str, ...]
@@ -157,7 +158,7 @@ class StatisticsView(VectorView):
 
 @dataclass(frozen=True)
 class RankedExtremesView(VectorView):
-    """Minima and maxima (`BagStatistics`) of the ranks of instances (`RankScaler`), each column standardised.
+    """Minima and maxima (`BagStatistics`) of instance ranks (`RankScaler`), each column standardized.
 
     Instances are ranked among the instances of the training bags; in a fold, among those of its training
     bags. If most values of a feature are zero, as in word counts, a rank shows whether the word occurs rather
@@ -175,30 +176,31 @@ class RankedExtremesView(VectorView):
     @property
     def names(self) -> list[str]:
         """Name the matrices."""
-        return self.of_widths("min and max of ranks of instances")
+        return self.of_widths("min and max of instance ranks")
 
     def _ranked(self, bags: Bags, weight: np.ndarray) -> RankedExtremesView:
         return replace(self, scaler=fit_scaler("rank", bags.blocks(weight=weight)))
 
     def fit(self, bags: Bags, weight: np.ndarray, seed: int, splits: Sequence[Split]) -> RankedExtremesView:
-        """Rank the training bags, and fix the scaling of columns and the width."""
+        """Rank the instances of the training bags, and fit the column scaling and the width."""
         view = replace(self._ranked(bags, weight), bags=bags, weight=weight)
         return view._with_vectors(view.transform(bags), weight)
 
     def transform(self, bags: Bags) -> np.ndarray:
-        """Return the extremes of the ranks of bags."""
+        """Return the minimum and maximum rank of every feature in each bag."""
         extremes = BagStatistics(("min", "max")).fit_transform(bags)
-        # The least rank in a bag is that of its least value: other instances need not be ranked.
+        # The lowest and highest ranks in a bag are those of its lowest and highest values, so the other
+        # values need not be ranked.
         return self.scaler.transform(extremes.reshape(2 * len(bags), -1)).reshape(len(bags), -1)
 
     def fold_vectors(self, train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Rank the bags of a fold among the instances of its training bags."""
+        """Return the vectors of a fold's bags, ranked among the instances of its training bags."""
         assert self.bags is not None and self.weight is not None
         view = self._ranked(self.bags[train], self.weight[train])
         return view.transform(self.bags[train]), view.transform(self.bags[test])
 
     def without_folds(self) -> RankedExtremesView:
-        """Return the view without what only its folds needed."""
+        """Return the view without the data that only its folds needed."""
         return replace(self, raw=None, bags=None, weight=None)
 
 
@@ -241,7 +243,7 @@ class DistanceView(VectorView):
         return self.raw[np.ix_(train, train)], self.raw[np.ix_(test, train)]
 
     def weigh_columns(self, vectors: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-        """Multiply the columns by the square roots of the weights: weight two repeats a column."""
+        """Multiply the columns by the square roots of the weights: a weight of two repeats a column."""
         assert weight is not None
         return vectors * np.sqrt(weight)
 

@@ -1,4 +1,4 @@
-"""Views: groups of bag kernels that share computations, with their matrices for all bags and for folds."""
+"""Views: groups of bag kernels that share computations, with matrices for all bags and for every fold."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bagwise.models.base import fit_scaler
 from bagwise.models.base.folds import Split
 from bagwise.similarity.statistics import describe
 
-# Gamma of Gaussian kernels, times the median squared distance of the vectors.
+# Gamma of the Gaussian kernels, times the median squared distance between the vectors.
 FACTORS = (0.25, 1.0, 4.0)
 # Description of each scaling.
 SCALING_NAMES = {"standard": "standardised", "rank": "ranked", "minmax": "scaled to [0, 1]"}
@@ -27,8 +27,8 @@ class TrainingGram(NamedTuple):
     K : array of shape (n_bags, n_bags)
         Kernel matrix of all training bags.
     cut : callable
-        Takes the index of a fold, and returns the kernel matrix of its training bags, and that of its
-        training bags (rows) with its held-out bags (columns).
+        Function that takes the index of a fold and returns two kernel matrices: the one of its training
+        bags, and the one between its training bags (rows) and held-out bags (columns).
     width : float
         Width of the kernel, needed to compute the matrix of new bags; NaN if there is none.
     """
@@ -71,15 +71,15 @@ class View:
         return [f"{description}, gamma {factor:g} / median" for factor in FACTORS]
 
     def fit(self, bags: Bags, weight: np.ndarray, seed: int, splits: Sequence[Split]) -> View:
-        """Fit scaling and widths to training bags with their weights, without their labels."""
+        """Fit scaling and widths to training bags and their weights; labels are not used."""
         raise NotImplementedError
 
     def train_grams(self, weight: np.ndarray, splits: Sequence[Split]) -> Iterator[TrainingGram]:
-        """Yield the matrices of the training bags, which have the weights `weight`."""
+        """Yield the matrices of the training bags; `weight` contains the bag weights."""
         raise NotImplementedError
 
     def cross_grams(self, bags: Bags, widths: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield the matrices of new bags with the training bags, at the widths from `train_grams`."""
+        """Yield the matrices between new bags and the training bags, at the widths from `train_grams`."""
         raise NotImplementedError
 
     def without_folds(self) -> View:
@@ -95,7 +95,7 @@ class Instances(NamedTuple):
 
     @classmethod
     def fit(cls, scale: str, bags: Bags, weight: np.ndarray, splits: Sequence[Split]) -> Instances:
-        """Fit the scaling to training bags, which have the weights `weight`.
+        """Fit the scaling to training bags with the weights `weight`.
 
         A feature that is constant on the training bags of some fold is left out: its scale would depend on
         the held-out bags only.

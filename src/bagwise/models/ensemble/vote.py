@@ -28,7 +28,7 @@ from bagwise.solvers.reporting import Reporter
 
 @dataclass(frozen=True)
 class Vote:
-    """Fitted families of two classes, with the log-odds ``exponent (constant + sum of parts)``.
+    """Fitted families for two classes; the log-odds are ``exponent * (constant + sum of parts)``.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Vote:
     constant, instance_constant : float
         Constant terms of the log-odds of bags and of instances.
     exponent : float
-        Factor of the evidence beyond the class prior, fitted to the held-out bags.
+        Factor that multiplies the evidence beyond the class prior, fitted to the held-out bags.
     predicts_instances : bool
         Whether any part scores instances.
     """
@@ -49,12 +49,12 @@ class Vote:
     predicts_instances: bool
 
     def log_odds(self, bags: Bags) -> np.ndarray:
-        """Return the log-odds that bags are of the second class."""
+        """Return the log-odds that bags belong to the second class."""
         total = sum(part.log_odds(bags) for part in self.parts)
         return self.exponent * (total + self.constant)
 
     def instance_log_odds(self, bags: Bags) -> np.ndarray:
-        """Return the log-odds that bags of a single instance are of the second class."""
+        """Return the log-odds that bags with a single instance belong to the second class."""
         total = sum(part.instance_log_odds(bags) for part in self.parts)
         return self.exponent * (total + self.instance_constant)
 
@@ -113,7 +113,7 @@ def fit_vote(
         blends[name] = blend(scores[:, is_held], labels, counts)
         held[name] = held_out_log_odds(scores, y, weight, splits)[is_held]
     together = np.mean([held[name] for name in choice.fitted], axis=0)
-    # The prior comes from all training bags, because the held-out bags may be of one class.
+    # The prior is computed from all training bags, because the held-out bags may all belong to one class.
     n_negative, n_positive = np.bincount(y, weights=weight)
     sharpen = sharpening(together, labels, counts, float(np.log(n_positive / n_negative)))
     together = sharpen(together)

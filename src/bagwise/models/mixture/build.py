@@ -233,7 +233,7 @@ class Pool:
 
 
 class InstanceSample(NamedTuple):
-    """Sample of instances, with their weights and keys; keys are None if all instances are included."""
+    """Sample of instances, with their weights and keys (``keys`` is None if all instances are included)."""
 
     X: Any
     weight: np.ndarray

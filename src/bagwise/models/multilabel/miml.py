@@ -45,7 +45,7 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
 
     An instance x has one class: a label c = 1, ..., L with probability proportional to
     ``exp(x . beta_c + b_c)``, or the background with probability proportional to 1. The labels of a bag are
-    the union of the labels of its instances, without the background. The fit minimises ::
+    the union of the labels of its instances, without the background. The fit minimizes ::
 
         - sum_i w_i log P(labels of bag i | x_i1, ..., x_im) + alpha / 2 * sum_c |beta_c|^2
 
@@ -103,7 +103,7 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
     -----
     The likelihood of a bag with m instances and k labels, and the posterior classes of its instances, are
     computed by an exact recursion over the subsets of its labels: O(m k 2^k), in the log domain, without
-    cancellation. The objective is minimised by L-BFGS; the EM algorithm of the paper maximises the same
+    cancellation. The objective is minimized by L-BFGS; the EM algorithm of the paper maximizes the same
     likelihood in more passes. A bag cannot have more labels than instances: `fit` raises an error that names
     the index of such a bag.
 

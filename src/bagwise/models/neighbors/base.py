@@ -1,4 +1,4 @@
-"""Shared code of nearest-neighbour classifiers: distances, their order, votes, and the nearest instances."""
+"""Shared code of nearest-neighbor classifiers: distances, their order, votes, and the nearest instances."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class NeighborsClassifier(Scaled, BagClassifier):
 
     @property
     def _n_nearest(self) -> int:
-        """Return the number of neighbours that `nearest_pairs` returns."""
+        """Return the number of neighbors that `nearest_pairs` returns."""
         raise NotImplementedError
 
     @available_if(_compares_instances)

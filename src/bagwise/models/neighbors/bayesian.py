@@ -19,27 +19,27 @@ from bagwise.models.neighbors.base import (
 
 
 class BayesianKNNClassifier(NeighborsClassifier):
-    """Bayesian kNN: class probabilities from training bags with similar neighbours.
+    """Bayesian kNN: class probabilities from training bags with similar neighbors.
 
     For every training bag, the classes of its `n_neighbors` nearest other training bags are counted. For a
     new bag with counts t, ::
 
         P(class | t) = share of the class among training bags that have the counts t
 
-    The model learns the meaning of counts: three positive neighbours do not always imply a positive bag. For
-    counts that no training bag has, the probabilities are the shares of the classes among the neighbours.
+    The model learns the meaning of counts: three positive neighbors do not always imply a positive bag. For
+    counts that no training bag has, the probabilities are the shares of the classes among the neighbors.
 
     Parameters
     ----------
     n_neighbors : int, default=3
-        Number of neighbours.
+        Number of neighbors.
     metric, metric_params, scale
         As in `CitationKNNClassifier`.
 
     Attributes
     ----------
     counts_ : int array of shape (n_kinds, n_classes)
-        The distinct neighbour counts of the training bags.
+        The distinct neighbor counts of the training bags.
     probabilities_ : array of shape (n_kinds, n_classes)
         Share of every class among the training bags with these counts.
     bags_, labels_, scaler_, classes_, n_features_in_
@@ -89,7 +89,7 @@ class BayesianKNNClassifier(NeighborsClassifier):
 
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike) -> Self:
-        """Store the training bags and count the classes of their neighbours.
+        """Store the training bags and count the classes of their neighbors.
 
         Parameters
         ----------
@@ -126,7 +126,7 @@ class BayesianKNNClassifier(NeighborsClassifier):
     def predict(self, X: BagsLike) -> np.ndarray:
         """Return the most probable label of every bag, shape (n_bags,).
 
-        Ties are resolved in favour of the positive class if there are two classes, and otherwise in favour of
+        Ties are resolved in favor of the positive class if there are two classes, and otherwise in favor of
         the class that sorts first.
         """
         proba = self.predict_proba(X)

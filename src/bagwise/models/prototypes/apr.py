@@ -29,7 +29,7 @@ class APRClassifier(InstanceScoreClassifier):
 
     Use it when few features are decisive, each through a range of values, and you want a readable model: the
     box has a lower and an upper bound per feature, and `bound_bags_` are the bags that set them. One positive
-    bag that is unlike the others, or wrongly labelled, widens the box. `fit` takes no sample weights, because
+    bag that is unlike the others, or wrongly labeled, widens the box. `fit` takes no sample weights, because
     a bag is either used or not.
 
     Parameters

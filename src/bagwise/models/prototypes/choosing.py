@@ -1,4 +1,4 @@
-"""Selection of prototypes: instances, cluster centres, or diverse-density targets."""
+"""Selection of prototypes: instances, cluster centers, or diverse-density targets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COUNT_CONSTRAINT: list[Any] = [Interval(Integral, 1, None, closed="left")]
 
 
 def choose_instances(estimator: Any, bags: Bags) -> Prototypes:
-    """Return distinct instances of bags as prototypes: all, a random sample, or k-means centres.
+    """Return distinct instances of bags as prototypes: all, a random sample, or k-means centers.
 
     The estimator's parameters `prototypes`, `n_prototypes` and `random_state` define the selection, and its
     scaler scales the prototypes.

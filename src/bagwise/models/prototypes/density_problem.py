@@ -1,4 +1,4 @@
-"""Optimisation problem of diverse density (a target and a scale for every feature), and its optima."""
+"""Optimization problem of diverse density (a target and a scale for every feature), and its optima."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ from bagwise.solvers.smooth import minimize_smooth
 class DiverseDensity(Recorded, Scaled, WaistClassifier):
     """Diverse density: an instance is more probably positive the closer it is to a target point.
 
-    With a target t and a scale s_k for every feature, the fit minimises ::
+    With a target t and a scale s_k for every feature, the fit minimizes ::
 
         - sum_i w_i log P(y_i | X_i),    P(z = 1 | x) = exp(-sum_k s_k^2 (x_k - t_k)^2)
 
@@ -98,7 +98,7 @@ class DiverseDensity(Recorded, Scaled, WaistClassifier):
     Notes
     -----
     An iteration of L-BFGS costs two passes over the instances. Each start has s_k^2 = 1 / n_features, so that
-    standardised instances are about one unit away. An instance on the target is positive with probability 1 -
+    standardized instances are about one unit away. An instance on the target is positive with probability 1 -
     1e-9 instead of 1, which keeps the likelihood finite.
 
     References
@@ -225,7 +225,7 @@ class DiverseDensity(Recorded, Scaled, WaistClassifier):
         return [np.concatenate([target, scales]) for target in candidates]
 
     def _solve(self, problem: DensityProblem, start: np.ndarray, control: Control) -> SolverResult:
-        """Minimise the objective from one start."""
+        """Minimize the objective from one start."""
         return minimize_smooth(
             problem.value_and_gradient, start, control, has_kinks=not problem.rule.is_smooth
         )

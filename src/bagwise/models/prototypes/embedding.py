@@ -53,7 +53,7 @@ class PrototypeEmbedding(Scaled, BagTransformer):
     Parameters
     ----------
     prototypes : {"all", "sample", "kmeans", "density"} or DiverseDensity, default="all"
-        "all" uses all distinct instances, "sample" a random sample of them, "kmeans" k-means centres, and
+        "all" uses all distinct instances, "sample" a random sample of them, "kmeans" k-means centers, and
         "density" the ``local_optima_`` of diverse density. For other settings of diverse density, pass a
         `DiverseDensity` or `EMDD`.
     n_prototypes : int, default=100
@@ -81,7 +81,7 @@ class PrototypeEmbedding(Scaled, BagTransformer):
     -----
     Computing the vectors costs O(n_instances * n_prototypes * n_features), in blocks. In a fit with "all",
     this grows with the square of the number of instances. Diverse density costs up to 200 iterations of two
-    passes for each start and class. Samples and k-means centres can be computed from files; from data with
+    passes for each start and class. Samples and k-means centers can be computed from files; from data with
     more than 2**23 values, they use a random sample of this size. They can depend on the order of bags. With
     "all", the order of bags only changes the order of the columns, and only for sparse instances.
 

@@ -1,4 +1,4 @@
-"""EM-DD: diverse density of one instance per bag, which is chosen again after every optimisation."""
+"""EM-DD: diverse density of one instance per bag, which is chosen again after every optimization."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from bagwise.solvers.smooth import minimize_smooth
 class EMDD(DiverseDensity):
     """EM-DD: diverse density in which only the instance nearest to the target represents its bag.
 
-    The fit minimises, over the target t and the scales s, ::
+    The fit minimizes, over the target t and the scales s, ::
 
         - sum_i w_i log P(y_i | max_j P(z_ij = 1)),    P(z = 1 | x) = exp(-sum_k s_k^2 (x_k - t_k)^2)
 
-    in rounds. Each round chooses the most positive instance of every bag, then optimises t and s as if the
+    in rounds. Each round chooses the most positive instance of every bag, then optimizes t and s as if the
     bags had no other instances. The run stops after a round that does not lower the objective.
 
-    Use it instead of `DiverseDensity` when bags are large: each optimisation then reads only one instance per
+    Use it instead of `DiverseDensity` when bags are large: each optimization then reads only one instance per
     bag. It is faster, but depends more on its starts.
 
     Parameters
@@ -35,10 +35,10 @@ class EMDD(DiverseDensity):
     scale, class_weight, n_init, random_state, verbose
         As in `DiverseDensity`.
     tol : float, default=1e-4
-        Tolerance of the optimisations. A run stops when a round lowers the objective by less than this share
+        Tolerance of the optimizations. A run stops when a round lowers the objective by less than this share
         of its value.
     max_iter : int, default=200
-        Maximum number of rounds per start, and of iterations of each optimisation.
+        Maximum number of rounds per start, and of iterations of each optimization.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class EMDD(DiverseDensity):
 
     Notes
     -----
-    A round costs one pass over the instances to choose the nearest ones, and an optimisation that reads one
+    A round costs one pass over the instances to choose the nearest ones, and an optimization that reads one
     instance per bag.
 
     In a negative bag, the chosen instance is the one with the largest loss. A round may therefore increase
@@ -107,7 +107,7 @@ class EMDD(DiverseDensity):
             history = [value]
         else:
             theta, value, history = state["x"], state["value"], state["history"]
-        # An optimisation over one instance per bag is fast, so its progress is not stored.
+        # An optimization over one instance per bag is fast, so its progress is not stored.
         turn_control = replace(control, on_iteration=None, checkpoint=NO_CHECKPOINT)
         status = Status.MAX_ITER
         for turn in range(len(history), control.max_iter + 1):

@@ -38,7 +38,7 @@ class MILESClassifier(Scaled, ScoreClassifier):
     """MILES: a linear classifier of a bag's similarities to a sparse selection of training instances.
 
     With prototypes t_k, by default all distinct training instances, and the distance d of scaled features,
-    the fit minimises ::
+    the fit minimizes ::
 
         sum_k |w_k| + C sum_i c_i max(0, 1 - y_i f(X_i)),    f(X) = b + sum_k w_k s_k(X),
                                                              s_k(X) = max_j exp(-d(x_j, t_k)^2 / width^2)
@@ -55,7 +55,7 @@ class MILESClassifier(Scaled, ScoreClassifier):
     C : float, default=2.0
         Weight of the errors relative to the 1-norm.
     prototypes : {"all", "sample", "kmeans"}, default="all"
-        "all" uses all distinct instances, "sample" a random sample of them, and "kmeans" k-means centres.
+        "all" uses all distinct instances, "sample" a random sample of them, and "kmeans" k-means centers.
     n_prototypes : int, default=100
         Maximum number of prototypes for "sample" and "kmeans".
     width : float or None, default=None

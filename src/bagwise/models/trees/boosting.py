@@ -34,7 +34,7 @@ from bagwise.solvers.result import Recorded, record_result
 class MIGradientBoostingClassifier(Recorded, WaistClassifier):
     """Gradient boosting for bags: the log-odds of instances are a sum of regression trees.
 
-    The fit minimises the following objective, one tree at a time ::
+    The fit minimizes the following objective, one tree at a time ::
 
         sum_i w_i L(y_i, F(x_i1), F(x_i2), ...),    F = F_0 + learning_rate * (tree_1 + tree_2 + ...)
 
@@ -88,7 +88,7 @@ class MIGradientBoostingClassifier(Recorded, WaistClassifier):
     n_estimators_ : int
         Number of trees.
     feature_importances_ : array of shape (n_features,)
-        Reduction of the squared error of the gradient by the splits of each feature, normalised to sum to 1.
+        Reduction of the squared error of the gradient by the splits of each feature, normalized to sum to 1.
     rule_ : Rule
         The rule used in predictions.
     classes_ : array of shape (2,)
@@ -112,7 +112,7 @@ class MIGradientBoostingClassifier(Recorded, WaistClassifier):
     Viola, Platt and Zhang use any weak classifier and a line search; Xu and Frank use weighted classifiers.
     Here, regression trees and Newton steps replace both, so published results may differ. With bags of one
     instance, the trees are equal to those of scikit-learn's `GradientBoostingClassifier`, except for the
-    position of thresholds between two neighbouring values.
+    position of thresholds between two neighboring values.
 
     References
     ----------

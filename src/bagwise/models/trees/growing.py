@@ -14,7 +14,7 @@ class OrderedFeatures:
     """Instances with every value replaced by its rank among the distinct values of its feature.
 
     Trees only compare values, so ranks lose no information. scikit-learn's trees use single precision, which
-    would merge neighbouring times or coordinates and overflow at 1e39; ranks are small integers. For sparse
+    would merge neighboring times or coordinates and overflow at 1e39; ranks are small integers. For sparse
     instances, ranks are counted from the value zero, so that zeros remain zero.
 
     Parameters
@@ -56,7 +56,7 @@ class OrderedFeatures:
     def grow(self, tree: Any, target: np.ndarray, weight: np.ndarray) -> tuple[Trees, np.ndarray]:
         """Fit a scikit-learn tree; return it as arrays, and the leaf of every instance.
 
-        The leaves have the value zero. Each threshold is the midpoint between two neighbouring values of the
+        The leaves have the value zero. Each threshold is the midpoint between two neighboring values of the
         feature: the values whose ranks are in the middle of the gap at the split.
         """
         tree.fit(self._to_grow, target, sample_weight=weight, check_input=False)

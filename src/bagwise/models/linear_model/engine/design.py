@@ -107,8 +107,8 @@ class Design(Scaling):
         The instances.
     offsets : array of shape (n_bags + 1,)
         Index of the first instance of every bag.
-    how : dict
-        As in `Scaling`.
+    **scaling
+        Parameters of `Scaling`.
     """
 
     is_sparse: Any
