@@ -31,7 +31,7 @@ NOTE = (
     "1e-6, as ours. *L-BFGS-B*: scipy's, with split variables and warm starts from the largest alpha to the "
     "smallest. Both stop at a projected gradient of 1e-5, either of the objective (a sum over bags) or *per "
     "bag*, which is much less strict. Independent features are the best case of a first-order method; "
-    "*correlation* is the correlation of neighbouring features. About half of the noisy-or bags are "
+    "*correlation* is the correlation of neighboring features. About half of the noisy-or bags are "
     "positive. *Cross-validation*: ten folds with `n_jobs=2` and the final search, against one path. The "
     "rows with a number of instances have bags of 5, 50 features and 10 decreasing alphas, and each runs in "
     "a separate process. *Memory*: peak memory of the path without the data. Goals: 5x faster than skglm; 5x "
@@ -40,7 +40,7 @@ NOTE = (
 )
 N_LARGE = pick(1000, 300)
 NOISY_OR = {"2,000 bags of 5 x 200": (2000, 5, 200), f"{N_LARGE:,} bags of 50 x 100": (N_LARGE, 50, 100)}
-# The correlation of neighbouring features, and whether the tolerance is per bag.
+# The correlation of neighboring features, and whether the tolerance is per bag.
 SETTINGS = ((0.0, False), (0.9, False), (0.0, True), (0.9, True))
 N_INSTANCES = pick((10_000, 100_000, 1_000_000), (10_000, 300_000))
 N_SPARSE = pick(10_000, 2_500)
@@ -122,7 +122,7 @@ def _logistic_objective(X, y, coef, intercept, alpha) -> float:
 def _draw(n_bags: int, size: int, d: int, correlation: float = 0.0) -> tuple[Bags, np.ndarray]:
     """Draw noisy-or bags, half of them positive on average, with ten relevant features.
 
-    `correlation` is the correlation of neighbouring features.
+    `correlation` is the correlation of neighboring features.
     """
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_bags * size, d))

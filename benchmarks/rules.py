@@ -9,7 +9,7 @@ from benchmarks.harness import milliseconds, race
 TITLE = "Rules against the loss of a logistic regression"
 NOTE = (
     "1,000,000 log-odds in bags of 10. The peer computes the logistic log-likelihood and its gradient for "
-    "the same number of labelled instances with numpy and scipy. Every instance-level model needs this much "
+    "the same number of labeled instances with numpy and scipy. Every instance-level model needs this much "
     "work."
 )
 

@@ -24,7 +24,7 @@ DATASETS = ("musk1", "musk2", "elephant", "fox", "tiger")
 N_FOLDS, N_REPEATS = 10, 10
 
 # Accuracies of the two SVM pipelines, computed independently of this library with the same protocol of
-# shuffled folds: 5 shuffles for standardised features, 3 for ranks.
+# shuffled folds: 5 shuffles for standardized features, 3 for ranks.
 REFERENCE = {
     "svm": {"musk1": 0.915, "musk2": 0.859, "elephant": 0.815, "fox": 0.621, "tiger": 0.732},
     "svm_rank": {"musk1": 0.880, "musk2": 0.820, "elephant": 0.878, "fox": 0.677, "tiger": 0.847},
@@ -34,7 +34,7 @@ TITLES = {
     "milr_mean": "MILogisticRegression, mean",
     "single_logistic": "SingleInstanceClassifier, logistic regression",
     "single_forest": "SingleInstanceClassifier, random forest",
-    "svm": "BagStatistics, standardised, SVC",
+    "svm": "BagStatistics, standardized, SVC",
     "svm_rank": "BagStatistics, ranks, SVC",
 }
 
@@ -114,10 +114,10 @@ def report(results: Mapping[str, Any], settings: Settings) -> Report:
         f"Accuracy in percent of {folds}-fold stratified cross-validation over bags, mean of {repeats} "
         "shuffles ± its standard error over shuffles. All models use the same folds. No parameter is tuned. "
         "`MILogisticRegression` has a ridge penalty with `alpha=10`. The logistic regression of single "
-        "instances has `C=0.1` on standardised instances. The random forest has 100 trees. The support "
+        "instances has `C=0.1` on standardized instances. The random forest has 100 trees. The support "
         "vector machines on the minimum and maximum of every feature have `C=10` and the default kernel.\n\n"
         "The reference was computed independently of this library from prepared copies of the same data. It "
-        "uses the same pipelines, with 5 shuffles for standardised features and 3 for ranks."
+        "uses the same pipelines, with 5 shuffles for standardized features and 3 for ranks."
     )
     note = (
         "On Musk, the minimum and maximum of each feature are most informative, and the mean rule is better "

@@ -13,9 +13,9 @@ from reproduction.framework import Report, Settings, Table, mean_and_error, pair
 TITLES = {
     **{name: title for name, title in classic.TITLES.items() if name != "single_forest"},
     "svm_of_ranks": "BagStatistics, ranks of instances, SVC",
-    "svm_mean": "BagStatistics, mean and std, standardised, SVC",
-    "set_kernel": "SetKernelSVC, standardised",
-    "graph": "SetKernelSVC, standardised, miGraph",
+    "svm_mean": "BagStatistics, mean and std, standardized, SVC",
+    "set_kernel": "SetKernelSVC, standardized",
+    "graph": "SetKernelSVC, standardized, miGraph",
 }
 GROUPS = {
     "classic": "the five classic sets",

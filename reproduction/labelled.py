@@ -15,7 +15,7 @@ def fit_labelled(model: MIMixture, X: BagsLike, y: np.ndarray, start: Start | No
 
     ``fit`` rejects samples of only negative bags, because they are usually a mistake. It accepts samples of
     only positive bags, but then predicts a single class. Simulations draw samples of both kinds, and some
-    settings add the unlabelled test bags to the training bags.
+    settings add the unlabeled test bags to the training bags.
 
     Parameters
     ----------

@@ -191,7 +191,7 @@ on all data sets. The tables show the number of repetitions on this page. All mo
 Models are tuned by the accuracy in 3 stratified folds of their training bags, with these grids: C of SVMs on
 bag vectors and on whole bags: 0.1, 1, ..., 1000. C of SVMs of instances: 1, 10, 100 (sbMIL: 1, 10). Ridge
 penalties: 1, 10, 100 (SORLR: 10). C of ridge logistic regressions: 0.1, ..., 1000 on vectors and 0.001, ...,
-1 on instances. C of MILES: 0.5, 2, 8. Margin of APR: 1 or 2. Distance of the neighbour methods: minimal, or
+1 on instances. C of MILES: 0.5, 2, 8. Margin of APR: 1 or 2. Distance of the neighbor methods: minimal, or
 mean of minimal distances. Mixture: a diagonal Gaussian of all features, or a full Gaussian of ten principal
 components. All other parameters have their defaults: the library's width of Gaussian kernels, the default
 feature scaling of each model, and trees without tuning.

@@ -212,7 +212,7 @@ def kernels_mean(seed: int) -> Any:
     return kernel_machine(("set", "graph", "minimax"), seed)
 
 
-# --------------------------------------------------------------------------------- neighbours, prototypes
+# --------------------------------------------------------------------------------- neighbors, prototypes
 
 
 @nested
@@ -331,7 +331,7 @@ def ensemble(seed: int) -> Any:
 
 @nested
 def statistics_standard(seed: int) -> Any:
-    """Minima and maxima, standardised, SVC."""
+    """Minima and maxima, standardized, SVC."""
     return make_pipeline(BagStatistics(scale="standard"), StandardScaler(), machine(seed))
 
 

@@ -194,7 +194,7 @@ def scaling_study(board: Board, before: str, after: Sequence[str]) -> Table | No
         '(``scale="rank"``), the second ranks the minima and maxima (a `RankScaler` after them). In an '
         "earlier nested study, whose settings are not recorded here, the mean rose from 78.8 to 84.1."
     )
-    return Table("Ranks instead of standardised features", rows, note)
+    return Table("Ranks instead of standardized features", rows, note)
 
 
 def _gain(mean: float, error: float) -> str:

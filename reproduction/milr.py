@@ -19,8 +19,8 @@ PAPER = (
     "Chen, Cheng, Chang, Jeng, Chen, Yang and Hsia (2016), Multiple-instance logistic regression with LASSO "
     "penalty, arXiv:1607.03615"
 )
-# With more features than bags, the unpenalised likelihood has no maximum, and a fit at alpha = 0 would depend
-# on the stopping rule of the optimiser. This small ridge ensures a maximum with little shrinkage.
+# With more features than bags, the unpenalized likelihood has no maximum, and a fit at alpha = 0 would depend
+# on the stopping rule of the optimizer. This small ridge ensures a maximum with little shrinkage.
 TINY_RIDGE = 0.01
 
 
@@ -131,7 +131,7 @@ def fetched_musk(name: str) -> tuple[Any, np.ndarray]:
 
 @cache
 def generating_coefficients(name: str, refit: bool) -> tuple[np.ndarray, float]:
-    """Return coefficients and intercept of the LASSO chosen by BIC on standardised Musk features."""
+    """Return coefficients and intercept of the LASSO chosen by BIC on standardized Musk features."""
     from bagwise.models.linear_model import refit_selected
 
     bags, y = fetched_musk(name)
@@ -222,7 +222,7 @@ def score_columns(runs) -> dict[str, str]:
 
 TABLE3_TEXT = """
 Each data set has 100 bags with 166 standard normal features. Bag sizes are 5 (D), Poisson(4) + 1 (E) and
-Poisson(64) + 1 (F). The coefficients are those of the LASSO chosen by BIC on the standardised Musk1 (D, E)
+Poisson(64) + 1 (F). The coefficients are those of the LASSO chosen by BIC on the standardized Musk1 (D, E)
 and Musk2 (F). For Dr and Er, they are refitted without the penalty on the selected features. Nonzero
 coefficients: {counts}.
 

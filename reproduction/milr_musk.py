@@ -138,7 +138,7 @@ def _range(values, form: str) -> str:
 
 
 MUSK_TEXT = """
-{name}, standardised. *Fitted*: results on the training bags. *Predicted*: pooled scores of 10 stratified
+{name}, standardized. *Fitted*: results on the training bags. *Predicted*: pooled scores of 10 stratified
 folds, mean of shuffles ± standard error over shuffles. The larger class has a share of {majority:.2f}.
 *noisy-or*: the paper's prediction rule for every method, noisy-OR of the fitted instance probabilities with
 threshold 0.5. *own*: the probability by the rule that the model was fitted with. MILR-s(3) and s(0) have a

@@ -25,7 +25,7 @@ CAUSES: dict[str, dict[str, Any]] = {
     "prior per feature": {"prior": "per_feature", "raw": "raw"},
     "standardised": {"raw": "standard"},
     "scaled by their ranges": {"raw": "range", "pca_train": "pca_range"},
-    "not standardised": {"pca_train": "pca_plain"},
+    "not standardized": {"pca_train": "pca_plain"},
     "without constant columns": {"raw": "varying"},
     "without columns of variance below 0.1": {"raw": "spread", "pca_train": "pca_spread"},
     "without these, start from random shares": {
@@ -37,7 +37,7 @@ CAUSES: dict[str, dict[str, Any]] = {
     "start from the labels": {"start": "labels", "n_init": 1},
     "one start": {"n_init": 1},
     "5 iterations": {"max_iter": 5},
-    "test bags in the fit, unlabelled": {"transductive": True},
+    "test bags in the fit, unlabeled": {"transductive": True},
     "threshold tuned on the training bags": {"tuned": True},
     "without columns of variance below 0.001": {"raw": "spread0.001", "pca_train": "pca_spread0.001"},
     "without columns of variance below 0.5": {"raw": "spread0.5", "pca_train": "pca_spread0.5"},
@@ -59,7 +59,7 @@ MILR_CAUSES: dict[str, dict[str, Any]] = {
 
 
 def start_from_shares(share):
-    """Make a start that assigns a share of every unlabelled instance to the positive class.
+    """Make a start that assigns a share of every unlabeled instance to the positive class.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def changed_accuracy(
         )
         labels, used = y, train
         if transductive:
-            # MM ignores the labels of positive training bags; the test bags are unlabelled for both models.
+            # MM ignores the labels of positive training bags; the test bags are unlabeled for both models.
             seen_labels = np.where(y == 1, -1, 0) if method == "MM" else y
             labels, used = np.where(np.isin(np.arange(len(y)), test), -1, seen_labels), np.arange(len(y))
             model.set_params(supervision="bags")
@@ -142,7 +142,7 @@ def changed_accuracy(
 
 
 def _best_threshold(scores, y) -> float:
-    """Return the midpoint between neighbouring scores with the highest accuracy."""
+    """Return the midpoint between neighboring scores with the highest accuracy."""
     ordered = np.unique(scores)
     middles = 0.5 * (ordered[1:] + ordered[:-1]) if len(ordered) > 1 else ordered
     return float(middles[np.argmax([np.mean((scores > middle) == (y == 1)) for middle in middles])])
@@ -173,7 +173,7 @@ def logistic_accuracy(
 def _as_weka(fold: Fold, max_iter: int, equal_bags: bool) -> np.ndarray:
     """Fit like WEKA's MILR, and predict all bags: ridge of 1e-6, BFGS from the intercept-only model.
 
-    WEKA standardises features with equal bag weights; without `equal_bags`, instances have equal weights.
+    WEKA standardizes features with equal bag weights; without `equal_bags`, instances have equal weights.
     """
     from scipy.optimize import minimize
 
@@ -270,7 +270,7 @@ CAUSES_NOTE = (
     "printed value by chance.\n\n*Constant columns*: 106 to 120 of the 230 columns of the image sets are "
     "constant, and others differ from zero in only a few instances. With the common prior of the variances, "
     "a constant column adds a constant to the log-odds, which grows with the imbalance of the classes. After "
-    "standardisation, a nearly constant column has the same influence on the principal components as any "
+    "standardization, a nearly constant column has the same influence on the principal components as any "
     "other column. The treatment of these columns changes MIMM from 55 to 77 on Tiger (PCA) and from 61 to "
     "74 on Elephant (PCA). The printed values are inside these ranges. On Tiger (PCA), MIMM without columns "
     "of variance below 0.1 has exactly the printed 60.8. This depends on the threshold: the other values "
@@ -291,7 +291,7 @@ CAUSES_NOTE = (
 )
 MILR_NOTE = (
     "With a very small penalty, the models fit all training bags. The optimum is then badly determined, and "
-    "the result depends on the optimiser. The paper's baseline is WEKA's implementation, a quasi-Newton "
+    "the result depends on the optimizer. The paper's baseline is WEKA's implementation, a quasi-Newton "
     "method with a ridge of 1e-6. A similar fit agrees with the printed value on Musk1. On Elephant, it "
     "differs by two points, which is within its error. On Tiger, a difference of three points remains, out "
     "of six."

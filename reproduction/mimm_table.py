@@ -131,9 +131,9 @@ def table1_report(results: Mapping[str, Any], settings: Settings) -> Report:
 TEXT = """
 Accuracy in percent of {folds}-fold stratified cross-validation over bags, mean of {repeats} shuffles ± its
 standard error over shuffles. Mixtures: diagonal Gaussians on the raw features, and full Gaussians on ten
-principal components of the standardised features. The components are fitted to the training folds; extra rows
+principal components of the standardized features. The components are fitted to the training folds; extra rows
 show components fitted to all data, as the paper may have done. The mixtures have the prior of Fraley and
-Raftery and 10 starts of at most 200 iterations. EM-DD and maximum diverse density ("MaxDD"): standardised
+Raftery and 10 starts of at most 200 iterations. EM-DD and maximum diverse density ("MaxDD"): standardized
 features, 10 starts of at most 200 iterations. MILR: `MILogisticRegression(alpha=0.01, l1_ratio=0, n_init=1,
 tol=1e-3)`.
 """

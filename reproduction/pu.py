@@ -89,7 +89,7 @@ def draw(
 
     "printed": bags are copied with noise (Musk to 10 times their number, images to 5 times), and training and
     test bags are drawn from all copies. "clean": the original bags are split in half, and each half is copied
-    to that size; folds keep the copies of a bag together. `standardised`: features are standardised over all
+    to that size; folds keep the copies of a bag together. `standardised`: features are standardized over all
     instances before copying.
     """
     data = _fetched(dataset, standardised)

@@ -37,7 +37,7 @@ _AS_WIDTH = {"gammas": [0.5 / s**2 for s in _AS_GAMMA["gammas"]], **_PENALTIES}
 # The authors' program has fixed s = lambda = 0.01; its objective is four times ours.
 _FIXED = {"gamma": 0.5e4, "alpha": 0.25e-2, "max_instances": 1_000_000}
 
-# Changes of LSDD and DSDD in the table: the model, its parameters, and whether Musk is standardised.
+# Changes of LSDD and DSDD in the table: the model, its parameters, and whether Musk is standardized.
 WIDE: dict[str, tuple[type, dict[str, Any], bool]] = {
     "dsdd-penalty": (CoefficientDSDD, _AS_GAMMA, False),
     "dsdd-origin": (DSDDClassifierCV, {**_AS_GAMMA, "fit_intercept": False}, False),
@@ -165,7 +165,7 @@ def cause_table(results: Mapping[str, Any], ours: Mapping[str, Mapping[tuple[str
         "*Distance*: mean distance from the printed accuracies in points, over all data sets and priors, "
         "then by data set. *At 0.1* and similar columns: mean accuracy over the data sets at that prior, in "
         "percent. *Widths s*: the kernel is exp(-|x - z|^2 / (2 s^2)) with s = 1e-2, 1e-4, 1e-6 instead of "
-        "exp(-s |x - z|^2), and Musk is standardised before copying; this also holds for the rows below. "
+        "exp(-s |x - z|^2), and Musk is standardized before copying; this also holds for the rows below. "
         "Printed protocol; 20 draws (Musk2: 2) with s = 0.01 and where H rounds to zero, 2 draws elsewhere."
     )
     return Table("Causes of the printed results of LSDD and DSDD", rows, note)
@@ -225,13 +225,13 @@ points from the printed columns in the first table, which uses the paper's width
 z|^2). The penalty, the intercept or the number of centers alone does not explain this (last table). The
 authors' program, to which the paper refers, does explain it. Its widths are s in exp(-|x - z|^2 / (2 s^2)).
 DSDD has fixed s = lambda = 0.01 (the paper mentions 5 folds) and no intercept. Bags with a score of zero are
-positive. Musk is read from files with standardised features. With all these settings, DSDD differs by
+positive. Musk is read from files with standardized features. With all these settings, DSDD differs by
 {last["dsdd"]:.1f} points from the printed column, and LSDD by {last["lsdd"]:.1f}.
 
 A width of 0.01 is far below the distance between any two original bags; only copies of the same bag are
 similar. A test bag is negative if the nearest copies of its instances are in unlabeled bags. It is positive
-if one of them is in a labelled bag, *or if it has no copy in the training bags*, so that its score rounds to
-zero. LSDD's criterion depends on the closest pair of copies. If one of the two is labelled and the other
+if one of them is in a labeled bag, *or if it has no copy in the training bags*, so that its score rounds to
+zero. LSDD's criterion depends on the closest pair of copies. If one of the two is labeled and the other
 unlabeled, the criterion prefers a width at which all scores are zero and all bags are positive. This happened
 in {silent} % of our draws at pi = 0.1 to 0.7.
 

@@ -20,11 +20,11 @@ from bagwise.models.linear_model import MILogisticRegression, SoftORLogisticRegr
 from bagwise.models.multilabel import MIMLLogisticRegression
 from bagwise.rules import Threshold
 
-# Ridge penalties on standardised features and on Fourier features, whose squares sum to one. They are close
+# Ridge penalties on standardized features and on Fourier features, whose squares sum to one. They are close
 # to maximum likelihood, as in the paper, but the optimum also exists for separable classes.
 ALPHA = {"linear": 1.0, "fourier": 0.03}
 N_FOURIER = 300
-# Widths of the Gaussian kernel, relative to the square root of the number of standardised features.
+# Widths of the Gaussian kernel, relative to the square root of the number of standardized features.
 WIDTHS = (0.5, 1.0)
 METHODS = ("SORLR1", "SORLR2", "SORLR3", "ORLR", "MIML-NC", "CCE1", "CCE2", "SISL", "Dummy")
 N_CLUSTERS = 50
@@ -109,7 +109,7 @@ def clusters(split: Split, counts: bool) -> Predicted:
 
 
 def known_labels(split: Split, alpha: float) -> Predicted:
-    """Predict with SISL: logistic regression of labelled instances; bags by the true threshold."""
+    """Predict with SISL: logistic regression of labeled instances; bags by the true threshold."""
     model = LogisticRegression(C=1.0 / alpha, max_iter=5000).fit(split.train.instances, split.z)
     log_odds = model.decision_function(split.test.instances)
     log_proba = Threshold(split.t).log_proba(log_odds, split.test.offsets)

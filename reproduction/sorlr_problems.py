@@ -32,7 +32,7 @@ PROBLEMS = {
 
 @cache
 def load_problem(name: str) -> tuple[Bags, np.ndarray]:
-    """Return bags of labelled instances, and the instance labels (1 for positive)."""
+    """Return bags of labeled instances, and the instance labels (1 for positive)."""
     problem = PROBLEMS[name]
     data = getattr(datasets, f"fetch_{problem.data}")()
     kept = data.instance_y >= 0

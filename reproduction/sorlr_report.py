@@ -145,7 +145,7 @@ def _text(curves: Curves, problem: str, n_folds: int, every: int) -> str:
     counts = np.add.reduceat(z, bags.offsets[:-1])
     positive = ", ".join(f"{t}: {int((counts >= t).sum())}" for t in curves.thresholds)
     text = (
-        f"{len(bags)} bags of {bags.n_instances} labelled instances ({bags.sizes.mean():.1f} per bag, "
+        f"{len(bags)} bags of {bags.n_instances} labeled instances ({bags.sizes.mean():.1f} per bag, "
         f"{bags.n_features} features). The instances of classes 1 to {PROBLEMS[problem].n_positive} are "
         f"positive ({100 * z.mean():.1f} % of all instances). A bag is positive if it has at least t "
         f"positive instances. Number of positive bags by t: {positive}. "
@@ -153,7 +153,7 @@ def _text(curves: Curves, problem: str, n_folds: int, every: int) -> str:
         f"Accuracy over the instances and over the bags of a fold, mean of {n_folds}-fold cross-validation "
         f"over bags, shuffled {_times(len(curves.repeats))}, ± its standard error over folds. Bands in the "
         "figure are two standard errors. All methods and thresholds use the same folds. Features are "
-        f"standardised. The ridge alpha is {ALPHA['linear']:g} on linear features and {ALPHA['fourier']:g} "
+        f"standardized. The ridge alpha is {ALPHA['linear']:g} on linear features and {ALPHA['fourier']:g} "
         f"on {N_FOURIER} random Fourier features. As in the paper, the kernel width is chosen post hoc for "
         f"every method and t. Here, it is chosen by bag accuracy from {', '.join(f'{w:g}' for w in WIDTHS)} "
         "times the square root of the number of features. The paper chooses from ten widths, 0.01 to 10, in "
@@ -177,13 +177,13 @@ def _times(count: int) -> str:
 _ONLY_SOME = " This quick run uses a part of the bags."
 _DATA = {
     "hja": (
-        "As in the literature on this set, only labelled segments are used; the other 5,234 segments have no "
+        "As in the literature on this set, only labeled segments are used; the other 5,234 segments have no "
         "labels for a comparison."
     ),
     "mscv2": (
         "Pictures have three regions on average, so that only 1 to 14 pictures are positive for t >= 5. The "
         "paper's curves for these t also depend on a handful of pictures. For t >= 7, with one to three "
-        "positive pictures, the data hardly distinguish neighbouring thresholds. SORLR3 learns thresholds of "
+        "positive pictures, the data hardly distinguish neighboring thresholds. SORLR3 learns thresholds of "
         "7 to 9 at t = 7. At t = 8, where the positive picture is also the largest, it learns 14. It then "
         "predicts most regions as positive."
     ),

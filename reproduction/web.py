@@ -164,7 +164,7 @@ def _report(results: Mapping[str, Any], settings: Settings) -> Report:
             rows[-1] |= {title: ours, f"{title}, quoted (nine readers)": theirs}
     first = [
         {
-            "pages labelled as liked": f"the first {key.split('-')[1]}",
+            "pages labeled as liked": f"the first {key.split('-')[1]}",
             "balanced accuracy (%)": f"{100 * value:.1f}",
         }
         for key, value in results.items()

@@ -29,8 +29,8 @@ PHRASES = {
     r"(?<!random )(?<!version )(?<!line )(?<!whole )(?<!page )\bnumbers\b(?! of\b)": (
         "values, indices, counts"
     ),
-    r"\b(is|are) (no|(?-i:none))\b(?! longer| more| less| fewer)(?<!there is no)(?<!there are no)(?<!there is none)"
-    r"(?<!there are none)": "is not a, is not",
+    r"\b(is|are) (no|(?-i:none))\b(?! longer| more| less| fewer)(?<!there is no)(?<!there are no)"
+    r"(?<!there is none)(?<!there are none)": "is not a, is not",
     r"\btoo large for a number\b": "overflows",
     r"\b(digits|bits) of a number\b": "floating-point precision",
     r"\b(so|that) many\b": "this many, n, at most n",

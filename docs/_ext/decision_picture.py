@@ -17,7 +17,7 @@ MARGIN, GAP, LINE = 6, 14, 20
 # Questions that users answer without fitting a model, and the models to use if the answer is yes.
 FIRST = [
     (
-        "Only positive and unlabelled bags?",
+        "Only positive and unlabeled bags?",
         [("PUSetKernelClassifierCV", "bags"), ("LSDDClassifierCV", "instances")],
     ),
     (

@@ -21,7 +21,7 @@ CHAPTERS = {
     "Mixtures": ["models.mixture", "families"],
     "Support vector machines": ["models.svm"],
     "Kernels and distances": ["similarity"],
-    "Diverse density, prototypes, boxes, neighbours": ["models.prototypes", "models.neighbors"],
+    "Diverse density, prototypes, boxes, neighbors": ["models.prototypes", "models.neighbors"],
     "Trees, networks, ensembles": ["models.trees", "models.attention", "models.ensemble"],
     "Positive and unlabeled bags": ["models.pu", "evaluation.pu_reports", "evaluation.metrics"],
     "Bags as vectors, and third-party models": [

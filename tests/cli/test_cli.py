@@ -68,7 +68,7 @@ def test_piped_output_is_plain_with_a_line_for_each_finding(file, capsys):
 
 
 def test_on_a_terminal_rich_colours_the_same_findings(file, capsys, monkeypatch):
-    pytest.importorskip("rich", reason="colours need rich")
+    pytest.importorskip("rich", reason="colors need rich")
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm-256color")
     assert main(["check", str(file)]) == 0

@@ -284,4 +284,4 @@ def test_findings_use_the_names_of_the_labels(tmp_path, capsys):
     command = ["fit", str(tmp_path / "bags.csv"), "--positive", "ill", "--model", "milr", "--cv", "0"]
     main([*command, "-o", str(tmp_path / "m.bagwise")])
     output = capsys.readouterr().out
-    assert "bags labelled 'well' are smaller" in output and "sorts last" not in output
+    assert "bags labeled 'well' are smaller" in output and "sorts last" not in output

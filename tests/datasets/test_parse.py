@@ -82,7 +82,7 @@ def test_birdsong_joins_four_files_and_counts_classes_from_zero(publish):
     assert data.bags.instances.tolist() == [[0.5, 1.5], [0.25, 2.5], [3.5, -1.0]]
     assert data.bags.instances.dtype == np.float32
     assert data.instance_y.tolist() == [-1, 2, 0]
-    # `y` follows from the labelled segments; `y_annotated` contains the annotations of the whole recording.
+    # `y` follows from the labeled segments; `y_annotated` contains the annotations of the whole recording.
     assert data.y.tolist() == [[False, False, True], [True, False, False]]
     assert data.y_annotated.tolist() == [[False, True, True], [True, False, False]]
     assert data.class_names.tolist() == ["Brown Creeper", "Winter Wren", "Pacific-slope - Flycatcher"]

@@ -42,7 +42,7 @@ def test_every_positive_bag_is_as_likely_to_be_labelled():
         data = draw(full, n_positive=5, n_unlabeled=10, random_state=seed)
         times[data.index[:5]] += 1
     share = 5 / full.y.sum()
-    # Each positive bag is labelled Binomial(400, share) times.
+    # Each positive bag is labeled Binomial(400, share) times.
     assert (np.abs(times[full.y == 1] - 400 * share) < 4.5 * np.sqrt(400 * share * (1 - share))).all()
 
 

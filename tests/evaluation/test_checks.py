@@ -196,9 +196,9 @@ def test_a_bag_size_that_gives_the_label_away_is_a_warning():
 def test_the_size_is_compared_with_every_class_and_every_label():
     classes = np.random.default_rng(0).permutation(np.arange(60) % 3)
     finding = inspect(sized(2 + 5 * (classes == 2)), classes)["size and label"]
-    assert finding.level == "warning" and "labelled 2 are larger" in finding.text
+    assert finding.level == "warning" and "labeled 2 are larger" in finding.text
     several = np.column_stack([classes == 0, classes == 2])
-    assert "labelled 1 are larger" in inspect(sized(2 + 5 * (classes == 2)), several)["size and label"].text
+    assert "labeled 1 are larger" in inspect(sized(2 + 5 * (classes == 2)), several)["size and label"].text
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -1,4 +1,4 @@
-"""All families: densities integrate to one, M steps maximise, and NaN is integrated out."""
+"""All families: densities integrate to one, M steps maximize, and NaN is integrated out."""
 
 import numpy as np
 import pytest

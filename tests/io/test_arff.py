@@ -9,7 +9,7 @@ HEAD = """% a comment
 @attribute bag relational
   @attribute angle numeric
   @attribute 'the charge' REAL
-  @attribute colour {red, green}
+  @attribute color {red, green}
 @end bag
 @attribute weight numeric
 @attribute class {0,1}
@@ -52,7 +52,7 @@ def test_labels_that_are_words_stay_words_and_may_be_absent(tmp_path):
         ("m1,'1,1,red\n", "line 13: the quote at column 4 is not closed"),
         ("m1,'1,red',1,1\n", "line 13: instance 0 of the bag has 2 values but there are 3 features"),
         ("m1,'1,x,red',1,1\n", "line 13: 'x' is not a value of the attribute 'the charge'; expected a"),
-        ("m1,'1,1,blue',1,1\n", "line 13: 'blue' is not a value of the attribute 'colour'; expected one"),
+        ("m1,'1,1,blue',1,1\n", "line 13: 'blue' is not a value of the attribute 'color'; expected one"),
         ("m1,'1,1,red',1,2\n", "'2' is not a declared value of 'class'"),
         ("", "has no bags after @data"),
     ],

@@ -69,7 +69,7 @@ def page(tmp_path_factory):
 
 @pytest.fixture
 def opened(browser, page):
-    """Return a function that loads the page again with a given width and colour scheme."""
+    """Return a function that loads the page again with a given width and color scheme."""
 
     def open_page(width=1200, scheme="light"):
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}

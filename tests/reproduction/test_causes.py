@@ -23,7 +23,7 @@ def test_printed_matrix_rounds_to_zero_in_many_dimensions(n_features, width):
     gamma, ridge = 0.5 / width**2, 1e-3
     model = RoundedLSDD(gammas=[gamma], alphas=[ridge], scale=None).fit(bags, y)
     centers = model.centers_
-    # The matrix, vector and system of LSDD with exp(-d^2 / (2 s^2)), without normalisation.
+    # The matrix, vector and system of LSDD with exp(-d^2 / (2 s^2)), without normalization.
     H = (np.pi * width**2) ** (n_features / 2) * InstanceKernel("rbf", 0.5 * gamma)(centers, centers)
     K = InstanceKernel("rbf", gamma)(bags.instances, centers)
     positive = np.repeat(y, bags.sizes) == 1

@@ -96,7 +96,7 @@ TWO_CERTAIN = np.repeat([330.0, 0.0], [2, 7])  # two almost certain instances, a
 
 
 @pytest.mark.parametrize(
-    "rule, label, centre",
+    "rule, label, center",
     [
         (Threshold(3), 1, -400.0),
         (Threshold(3), 0, 400.0),

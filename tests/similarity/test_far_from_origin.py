@@ -147,7 +147,7 @@ def test_polynomial_kernel_scores_a_bag_the_same_alone_and_with_others(kernel, l
 
 
 def test_the_squared_loss_far_away_is_least_squares():
-    """Compare with a QR factorisation, which does not square the features, from exact differences."""
+    """Compare with a QR factorization, which does not square the features, from exact differences."""
     far = DATA.bags.with_instances(np.round(DATA.bags.instances * 64) / 64 + 2.0**27)
     model = PUSetKernelClassifier("mean", loss="squared", alpha=1e-3, scale=None, class_prior=0.4)
     scores = model.fit(far, DATA.y).decision_function(far)

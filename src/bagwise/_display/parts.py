@@ -148,7 +148,7 @@ class Fold:
     parts : tuple
         The parts that are visible after the reader opens the fold.
     mark : {"", "right", "wrong"}
-        Selects the colour of the mark at the side.
+        Selects the color of the mark at the side.
     """
 
     kind: ClassVar[str] = "fold"

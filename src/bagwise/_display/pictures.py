@@ -1,6 +1,6 @@
-"""The common style of plots: figures without pyplot, frames without top and right lines, named colours.
+"""The common style of plots: figures without pyplot, frames without top and right lines, named colors.
 
-A plot function draws into the axes that it receives, or into a new figure, and returns a `Display`. Colours
+A plot function draws into the axes that it receives, or into a new figure, and returns a `Display`. Colors
 are chosen for the background, which is light or dark depending on matplotlib's style
 (``plt.style.use("dark_background")``).
 """
@@ -35,7 +35,7 @@ class Display:
 
 @dataclass(frozen=True)
 class Palette:
-    """Named colours for a light or a dark background."""
+    """Named colors for a light or a dark background."""
 
     ink: str  # reference lines
     ground: str  # background
@@ -46,7 +46,7 @@ class Palette:
     negative: str
     faint: str  # lines in the background
     wrong: str
-    heat: tuple[str, ...]  # colour map from probability 0 to 1
+    heat: tuple[str, ...]  # color map from probability 0 to 1
 
 
 LIGHT = Palette(
@@ -73,10 +73,10 @@ DARK = Palette(
     wrong="#ff6b6b",
     heat=("#2a3146", "#6b4a3a", "#d9822b", "#ffb93f", "#ffe49a"),
 )
-# Line styles, for several lines of the same colour.
+# Line styles, for several lines of the same color.
 STYLES = ("-", "--", "-.", ":")
 
-# Colours for plots that always have a light background.
+# Colors for plots that always have a light background.
 ACCENT, QUIET, CHOSEN = LIGHT.accent, LIGHT.quiet, LIGHT.chosen
 
 
@@ -162,7 +162,7 @@ def legend_above(
 
 
 def heat_map(palette: Palette) -> Any:
-    """Return the colours for probabilities from 0 to 1 as a matplotlib colour map."""
+    """Return the colors for probabilities from 0 to 1 as a matplotlib color map."""
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("heat", palette.heat)

@@ -44,7 +44,7 @@ nothing was compared, 130 after Ctrl-C."""
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the subcommand."""
-    parser.add_argument("file", type=data_path, metavar="DATA", help="labelled bags: a file or folder")
+    parser.add_argument("file", type=data_path, metavar="DATA", help="labeled bags: a file or folder")
     add_data_arguments(parser)
     parser.add_argument("--positive", metavar="LABEL", help="label of the positive class")
     parser.add_argument("--groups", metavar="COLUMN", help="column with the group of each bag")
@@ -141,7 +141,7 @@ def _check_arguments(arguments: argparse.Namespace) -> None:
 
 
 def _read_models(arguments: argparse.Namespace) -> tuple[dict[str, Any] | None, bool]:
-    """Return the models of ``--models``, and whether they are fitted to positive and unlabelled bags."""
+    """Return the models of ``--models``, and whether they are fitted to positive and unlabeled bags."""
     if arguments.models is None:
         return None, False
     names = [name.strip() for name in arguments.models.split(",")]
@@ -150,7 +150,7 @@ def _read_models(arguments: argparse.Namespace) -> tuple[dict[str, Any] | None, 
     if from_unlabeled and from_unlabeled != set(names):
         others = ", ".join(name for name in names if name not in from_unlabeled)
         raise CommandError(
-            f"--models has {', '.join(sorted(from_unlabeled))} for positive and unlabelled bags, and "
+            f"--models has {', '.join(sorted(from_unlabeled))} for positive and unlabeled bags, and "
             f"{others} for positive and negative bags; compare them separately."
         )
     return models, bool(from_unlabeled)

@@ -1,4 +1,4 @@
-"""``bagwise fit``: fit a model to a file of labelled bags and save it."""
+"""``bagwise fit``: fit a model to a file of labeled bags and save it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from bagwise.evaluation.held_out import Evaluation
 
 _DESCRIPTION = f"""\
-Fit a model to labelled bags. The command checks the data, evaluates the model by cross-validation,
+Fit a model to labeled bags. The command checks the data, evaluates the model by cross-validation,
 fits it to all bags and saves it. The saved model works with bagwise predict, explain, plot and show,
 and with bagwise.load in Python.
 
@@ -55,7 +55,7 @@ a warning, 2 if it was not saved, 130 after Ctrl-C."""
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the subcommand."""
-    parser.add_argument("file", type=data_path, metavar="DATA", help="labelled bags: a file or folder")
+    parser.add_argument("file", type=data_path, metavar="DATA", help="labeled bags: a file or folder")
     parser.add_argument(
         "-m", "--model", required=True, metavar="NAME", help="name of the model (see the list above)"
     )
@@ -170,7 +170,7 @@ def _check_arguments(arguments: argparse.Namespace) -> None:
 
 
 def read_training(arguments: argparse.Namespace) -> tuple[Any, Any]:
-    """Read labelled bags, or scan their files with ``--scan``."""
+    """Read labeled bags, or scan their files with ``--scan``."""
     from bagwise.io import load_bags, scan_bags
 
     options = data_options(arguments)
@@ -336,7 +336,7 @@ def _save(model: Any, path: Path, about: dict[str, Any]) -> None:
 
 COMMAND = Command(
     name="fit",
-    summary="fit a model to labelled bags, evaluate it and save it",
+    summary="fit a model to labeled bags, evaluate it and save it",
     description=_DESCRIPTION,
     add_arguments=add_arguments,
     run=run,

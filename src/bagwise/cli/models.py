@@ -22,7 +22,7 @@ class NamedModel:
     summary : str
         Its line in the help.
     from_unlabeled : bool
-        Whether bags that are not positive are unlabelled instead of negative.
+        Whether bags that are not positive are unlabeled instead of negative.
     """
 
     cls: str
@@ -55,16 +55,16 @@ MODELS = {
     "single": NamedModel("SingleInstanceClassifier", "baseline: every instance inherits its bag's label"),
     "statistics": NamedModel("BagStatistics", "baseline: logistic regression on mean, std and maximum"),
     "pu": NamedModel(
-        "PUSetKernelClassifierCV", "positive and unlabelled bags, tuned by cross-validation", True
+        "PUSetKernelClassifierCV", "positive and unlabeled bags, tuned by cross-validation", True
     ),
     "puskc": NamedModel("PUSetKernelClassifier", "the same with fixed settings (degree, alpha)", True),
     "lsdd": NamedModel(
-        "LSDDClassifier", "positive and unlabelled bags, density difference of instances", True
+        "LSDDClassifier", "positive and unlabeled bags, density difference of instances", True
     ),
     "lsdd-cv": NamedModel("LSDDClassifierCV", "the same, tuned by cross-validation", True),
     "dsdd": NamedModel("DSDDClassifier", "the same, estimates the sign of the difference", True),
     "dsdd-cv": NamedModel("DSDDClassifierCV", "the same, tuned by cross-validation", True),
-    "pumil": NamedModel("PUMILClassifier", "positive and unlabelled bags, finds likely negatives", True),
+    "pumil": NamedModel("PUMILClassifier", "positive and unlabeled bags, finds likely negatives", True),
 }
 
 

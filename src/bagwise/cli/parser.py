@@ -42,7 +42,7 @@ def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the program; ``arguments.run`` is the function of the subcommand, or None."""
     parser = argparse.ArgumentParser(
         prog="bagwise",
-        description="Multiple-instance learning: learn from labelled bags of unlabelled instances.",
+        description="Multiple-instance learning: learn from labeled bags of unlabeled instances.",
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"bagwise {__version__}")

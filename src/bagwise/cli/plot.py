@@ -36,7 +36,7 @@ _FOLDS = 5
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the subcommand."""
-    add_model_arguments(parser, "labelled bags: a file or folder")
+    add_model_arguments(parser, "labeled bags: a file or folder")
     parser.add_argument("--what", required=True, choices=list(_PICTURES), help="the plot to draw")
     parser.add_argument(
         "-o", "--out", type=Path, required=True, metavar="FILE", help="image file to write (.png, .pdf, .svg)"

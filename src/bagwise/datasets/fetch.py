@@ -52,7 +52,7 @@ def fetch_musk1() -> Bunch:
     """Fetch Musk 1: molecules that smell of musk in at least one of their shapes (92 bags, 476 shapes).
 
     Source: UCI Machine Learning Repository, "Musk (Version 1)", the file ``clean1.data``, from the mirror
-    in ``garydoranjr/misvm``. Licence: CC BY 4.0 (the data, stated by UCI). Cite Dietterich, Lathrop and
+    in ``garydoranjr/misvm``. License: CC BY 4.0 (the data, stated by UCI). Cite Dietterich, Lathrop and
     Lozano-Perez (1997), Solving the multiple instance problem with axis-parallel rectangles, Artificial
     Intelligence 89, doi:10.1016/S0004-3702(96)00034-3.
 
@@ -75,7 +75,7 @@ def fetch_musk2() -> Bunch:
     """Fetch Musk 2: like Musk 1, with many more shapes per molecule (102 molecules, 6598 shapes).
 
     Source: UCI Machine Learning Repository, "Musk (Version 2)", the file ``clean2.data``, from the mirror
-    in ``macarbonneau/MILSurvey``. Licence: CC BY 4.0 (the data, stated by UCI). Cite Dietterich, Lathrop
+    in ``macarbonneau/MILSurvey``. License: CC BY 4.0 (the data, stated by UCI). Cite Dietterich, Lathrop
     and Lozano-Perez (1997), Artificial Intelligence 89, doi:10.1016/S0004-3702(96)00034-3.
 
     Returns
@@ -95,7 +95,7 @@ def fetch_musk2() -> Bunch:
 def fetch_elephant() -> Bunch:
     """Fetch Elephant: 100 images with an elephant and 100 without, as bags of 1391 segments.
 
-    Source: ``junyanz/MCILBoost``. Licence: MIT (the repository); no terms are stated for the data. Cite
+    Source: ``junyanz/MCILBoost``. License: MIT (the repository); no terms are stated for the data. Cite
     Andrews, Tsochantaridis and Hofmann (2003), Support vector machines for multiple-instance learning,
     NIPS 15.
 
@@ -120,7 +120,7 @@ def fetch_fox() -> Bunch:
 
     It is the hardest of the three data sets Elephant, Fox and Tiger.
 
-    Source: ``junyanz/MCILBoost``. Licence: MIT (the repository); no terms are stated for the data. Cite
+    Source: ``junyanz/MCILBoost``. License: MIT (the repository); no terms are stated for the data. Cite
     Andrews, Tsochantaridis and Hofmann (2003), Support vector machines for multiple-instance learning,
     NIPS 15.
 
@@ -141,7 +141,7 @@ def fetch_fox() -> Bunch:
 def fetch_tiger() -> Bunch:
     """Fetch Tiger: 100 images with a tiger and 100 without, as bags of 1220 segments.
 
-    Source: ``junyanz/MCILBoost``. Licence: MIT (the repository); no terms are stated for the data. Cite
+    Source: ``junyanz/MCILBoost``. License: MIT (the repository); no terms are stated for the data. Cite
     Andrews, Tsochantaridis and Hofmann (2003), Support vector machines for multiple-instance learning,
     NIPS 15.
 
@@ -162,7 +162,7 @@ def fetch_tiger() -> Bunch:
 def fetch_hja_birdsong() -> Bunch:
     """Fetch HJA birdsong: 548 ten-second recordings, 13 species, 10232 spectrogram segments.
 
-    Source: the authors' text files, from the mirror in ``macarbonneau/MILSurvey``. Licence: CRAPL v0 beta 1
+    Source: the authors' text files, from the mirror in ``macarbonneau/MILSurvey``. License: CRAPL v0 beta 1
     (the repository's code); no terms are stated for the data. Cite Briggs, Fern and Raich (2012), Rank-loss
     support instance machines for MIML instance annotation, KDD, doi:10.1145/2339530.2339616.
 
@@ -189,7 +189,7 @@ def fetch_hja_birdsong() -> Bunch:
 def fetch_mscv2() -> Bunch:
     """Fetch MSRC v2 for instance annotation: 591 images, 23 classes, 1758 regions, all labeled.
 
-    Source: ``shreyam4/SMAI-Project``. Licence: none stated. Cite Winn, Criminisi and Minka (2005), Object
+    Source: ``shreyam4/SMAI-Project``. License: none stated. Cite Winn, Criminisi and Minka (2005), Object
     categorization by learned universal visual dictionary, ICCV; and Briggs, Fern and Raich (2012), KDD,
     doi:10.1145/2339530.2339616.
 
@@ -219,7 +219,7 @@ def fetch_mscv2() -> Bunch:
 def fetch_corel2000() -> Bunch:
     """Fetch Corel: 2000 images in 20 categories of 100, as bags of 7947 regions.
 
-    Source: the data set "Corel dogs" of ``rosasalberto/mil``, which contains all images. Licence: MIT (the
+    Source: the data set "Corel dogs" of ``rosasalberto/mil``, which contains all images. License: MIT (the
     repository); no terms are stated for the data. Cite Chen and Wang (2004), Image categorization by
     learning and reasoning with regions, JMLR 5; Chen, Bi and Wang (2006), MILES, IEEE PAMI 28,
     doi:10.1109/TPAMI.2006.248.
@@ -252,7 +252,7 @@ def fetch_corel2000() -> Bunch:
 def fetch_newsgroups(group: str) -> Bunch:
     """Fetch a newsgroup data set: bags of posts, positive if they contain posts from the group.
 
-    Source: ``GitteVW/Multi-Instance-Experiments``. Licence: none stated. Cite Zhou, Sun and Li (2009),
+    Source: ``GitteVW/Multi-Instance-Experiments``. License: none stated. Cite Zhou, Sun and Li (2009),
     Multi-instance learning by treating instances as non-I.I.D. samples, ICML,
     doi:10.1145/1553374.1553534.
 

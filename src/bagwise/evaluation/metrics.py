@@ -2,8 +2,8 @@
 
 All scores rely on two assumptions. First, the unlabeled bags are a random sample of the whole population,
 which includes positive bags; `class_prior` is their share. It is not enough that they are all bags without a
-label. Second, the labelled positive bags are a random sample of all positive bags. If the easy ones were
-more likely to be labelled, recall would be overestimated.
+label. Second, the labeled positive bags are a random sample of all positive bags. If the easy ones were
+more likely to be labeled, recall would be overestimated.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class PUScorer:
 def make_pu_scorer(class_prior: float, *, loss: str = "zero_one") -> PUScorer:
     """Make a scorer for ``GridSearchCV(scoring=...)`` for labels that mark positive and unlabeled bags.
 
-    By default, a search maximises the accuracy with respect to these labels. That accuracy is highest for a
+    By default, a search maximizes the accuracy with respect to these labels. That accuracy is highest for a
     model that predicts every unlabeled bag as negative, although some of them are positive; docs/pu.md has an
     example.
 
@@ -141,12 +141,12 @@ def make_pu_scorer(class_prior: float, *, loss: str = "zero_one") -> PUScorer:
 
 
 def pu_recall(y: ArrayLike, score: ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
-    """Estimate the recall: the share of labelled positive bags with a score of 0 or more.
+    """Estimate the recall: the share of labeled positive bags with a score of 0 or more.
 
     Parameters
     ----------
     y, score, sample_weight
-        See `pu_risk`. No class prior is needed, but the labelled positive bags must be a random sample of
+        See `pu_risk`. No class prior is needed, but the labeled positive bags must be a random sample of
         all positive bags.
 
     Returns
@@ -220,7 +220,7 @@ def pu_auc(
     """Estimate the ROC AUC of positive versus negative bags from positive and unlabeled bags.
 
     The area A of positive versus *unlabeled* bags is smaller than the AUC, because a positive unlabeled bag
-    is ranked above a labelled one half of the time: A = pi / 2 + (1 - pi) AUC. The equation is solved for
+    is ranked above a labeled one half of the time: A = pi / 2 + (1 - pi) AUC. The equation is solved for
     AUC; by chance, the result can be outside [0, 1].
 
     Parameters

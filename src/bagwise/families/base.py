@@ -18,7 +18,7 @@ class Family(BaseEstimator):
     - ``log_density(X, params) -> (n_instances,)``;
     - ``statistics(X, weight, params, prior) -> sums``, the weighted sum of the (expected) sufficient
       statistics of the instances. The results of blocks are added;
-    - ``mstep(sums, weight, prior) -> params``, the parameters that maximise the expected log density
+    - ``mstep(sums, weight, prior) -> params``, the parameters that maximize the expected log density
       plus the log prior. Here `weight` is the sum of the instance weights in `sums`. The method must also
       work for ``weight = 0``;
     - ``log_prior(params, prior) -> float``, up to a constant.
@@ -80,7 +80,7 @@ class Family(BaseEstimator):
         raise NotImplementedError(f"{type(self).__name__} must define statistics.")
 
     def mstep(self, sums: np.ndarray, weight: float, prior: Any) -> Any:
-        """Return the parameters that maximise the expected log density plus the log prior."""
+        """Return the parameters that maximize the expected log density plus the log prior."""
         raise NotImplementedError(f"{type(self).__name__} must define mstep.")
 
     def log_prior(self, params: Any, prior: Any) -> float:
@@ -139,7 +139,7 @@ class Family(BaseEstimator):
         """Compute the weighted sum of log densities from `sums`; return None if that is not possible.
 
         This is possible in exponential families, where log densities are linear in the sufficient statistics.
-        The labelled instances then do not have to be read again.
+        The labeled instances then do not have to be read again.
         """
         return None
 

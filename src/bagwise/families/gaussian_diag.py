@@ -157,7 +157,7 @@ class GaussianSpherical(GaussianDiag):
         sigma^2 = (l + sum_j B_j) / (n d + nu + 2 + c d)
 
     Use it for similar features and few instances. The log-odds then depend only on the distances to two
-    centres.
+    centers.
 
     Examples
     --------

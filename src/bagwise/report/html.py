@@ -85,7 +85,7 @@ def _cleaned(value: Any) -> Any:
 
 
 def _variables() -> str:
-    """Return style sheet variables with the colours of plots, for the light and the dark scheme."""
+    """Return style sheet variables with the colors of plots, for the light and the dark scheme."""
     light, dark = (
         "".join(f"{name}:{value};" for name, value in color_variables(palette).items() if name != "--ground")
         for palette in (LIGHT, DARK)

@@ -124,7 +124,7 @@ def _calibration(positive: np.ndarray, probability: np.ndarray, subject: Subject
     units = "bags" if subject.groups is None else "groups"
     note = (
         f"{count(len(predicted), 'bin')} by predicted probability. Band: 95 % interval of each share, "
-        f"based on the number of {units}. Grey: number of bags."
+        f"based on the number of {units}. Gray: number of bags."
     )
     return Figure("calibration", draw, "Calibration", note)
 

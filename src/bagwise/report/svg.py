@@ -1,6 +1,6 @@
-"""Plots as SVG elements of an HTML page: small, self-contained, and in the colours of the page.
+"""Plots as SVG elements of an HTML page: small, self-contained, and in the colors of the page.
 
-matplotlib draws each plot once, with the light palette. The colours are then replaced by variables of the
+matplotlib draws each plot once, with the light palette. The colors are then replaced by variables of the
 page's style sheet, which has a light and a dark set. The same plot works in both modes.
 """
 
@@ -48,7 +48,7 @@ def clean(text: str) -> str:
 
 
 def color_variables(palette: Palette) -> dict[str, str]:
-    """Return the colours of a palette, except for the heat map, by their names in the style sheet."""
+    """Return the colors of a palette, except for the heat map, by their names in the style sheet."""
     names = [part.name for part in fields(palette) if part.name != "heat"]
     return {f"--{name}": getattr(palette, name) for name in names}
 
@@ -178,7 +178,7 @@ def _is_inner_link(element: Any) -> bool:
 
 
 def _shorten(element: Any, *, recolor: bool) -> None:
-    """Round coordinates to hundredths of a point, and replace colours by variables."""
+    """Round coordinates to hundredths of a point, and replace colors by variables."""
     for key, value in element.attrib.items():
         if key in ("d", "points", "transform", "x", "y", "width", "height"):
             value = _DECIMAL.sub(lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), value)

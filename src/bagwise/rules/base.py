@@ -106,7 +106,7 @@ class Rule(BaseEstimator):
         return self
 
     def update(self, statistics: np.ndarray) -> Rule:
-        """Run the M step: maximise over the parameters of the rule.
+        """Run the M step: maximize over the parameters of the rule.
 
         Parameters
         ----------

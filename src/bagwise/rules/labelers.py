@@ -117,7 +117,7 @@ class CountTable(CountRule, LearnedRule):
         return self._with_values(expit(np.clip(log_odds, -_SOFT_LIMIT, _SOFT_LIMIT)))
 
     def update(self, statistics: np.ndarray) -> CountTable:
-        """Maximise over the values; see the notes above."""
+        """Maximize over the values; see the notes above."""
         if not self.learned:
             return self
         negative, positive = statistics + self.pseudo_count

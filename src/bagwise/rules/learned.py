@@ -70,7 +70,7 @@ class LearnedRule(Rule):
         ----------
         statistics : ndarray
             Statistics of an E step with the same parameters. With statistics for other parameters, the result
-            is the gradient of the expected log-likelihood, which an M step maximises.
+            is the gradient of the expected log-likelihood, which an M step maximizes.
 
         Returns
         -------
@@ -101,7 +101,7 @@ class LearnedRule(Rule):
         return result.log_likelihood, self._gradient_of(result, log_odds, offsets, y), result.statistics
 
     def update(self, statistics: np.ndarray) -> LearnedRule:
-        """Maximise expected log-likelihood plus log prior over the learned parameters with L-BFGS."""
+        """Maximize expected log-likelihood plus log prior over the learned parameters with L-BFGS."""
         start = self.parameters()
         if not len(start):
             return self

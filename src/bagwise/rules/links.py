@@ -13,7 +13,7 @@ from bagwise.rules.or_ import any_gradient
 
 
 class SoftMax(Link):
-    """Link whose P(+) is a weighted mean of the instance probabilities that favours larger ones.
+    """Link whose P(+) is a weighted mean of the instance probabilities that favors larger ones.
 
     With p_j = sigma(eta_j) from the log-odds eta_j of one bag's instances and a the sharpness::
 
@@ -26,7 +26,7 @@ class SoftMax(Link):
     ----------
     sharpness : float, default=3.0
         The parameter a in the formula. With larger values, P(+) is closer to the maximum. Negative values
-        favour smaller probabilities.
+        favor smaller probabilities.
 
     Notes
     -----
@@ -112,8 +112,8 @@ class LogOddsMean(Link):
 
         log P(+) - log P(-) = mean_j eta_j,    d log P(+) / d eta_j = P(-) / m
 
-    Both probabilities are geometric means of the instance probabilities, normalised by their sum. In contrast
-    to `GeometricMean`, neither label is favoured. Use it if all instances of a bag contribute about equally
+    Both probabilities are geometric means of the instance probabilities, normalized by their sum. In contrast
+    to `GeometricMean`, neither label is favored. Use it if all instances of a bag contribute about equally
     to the label. It has no latent labels and no instance posterior.
 
     Notes

@@ -127,7 +127,7 @@ def any_gradient(
     m. There is no cancellation.
 
     The log-likelihood of "any" is computed as -log1p(r) with r = 1 / (exp(s) - 1). This form is also accurate
-    near 0. Exponentials and logarithms are vectorised by numpy. Only large bags and improbable bags are
+    near 0. Exponentials and logarithms are vectorized by numpy. Only large bags and improbable bags are
     computed separately.
     """
     from bagwise._core.compiled.or_ import or_slopes, softplus_parts

@@ -30,7 +30,7 @@ class Threshold(CountRule):
 
     Notes
     -----
-    The cost is O(n_instances * k). A bag of fewer than k instances is always negative. If it is labelled
+    The cost is O(n_instances * k). A bag of fewer than k instances is always negative. If it is labeled
     positive, its likelihood is 0, and fits raise an error (`start`).
 
     Examples

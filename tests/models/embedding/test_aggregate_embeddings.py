@@ -72,7 +72,7 @@ def test_fisher_vectors_are_the_published_sums(data, pca):
 
 
 def test_fisher_vectors_follow_the_slope_of_the_mixtures_likelihood(data):
-    """Before normalisation, the entry of a mean is its gradient times sigma / sqrt(pi) / bag size."""
+    """Before normalization, the entry of a mean is its gradient times sigma / sqrt(pi) / bag size."""
     model = FisherEmbedding(2, pca=None, random_state=0).fit(data.bags)
     mixture, bag, step = model.mixture_, each_bag(model, data.bags)[0], 1e-6
     raw = model._sums(bag, np.array([0, len(bag)]))[0].reshape(2, 7)

@@ -1,7 +1,7 @@
 """Objectives of linear models, compared with independent solvers and likelihoods.
 
 The likelihood follows the definition of each rule, the gradient is computed by complex steps, and scipy
-minimises. For an L1 norm, every coefficient has a positive and a negative part with bounds. The solver starts
+minimizes. For an L1 norm, every coefficient has a positive and a negative part with bounds. The solver starts
 from our solution, because the problem has several local optima. For bags of one instance, which have a single
 optimum, it also starts from zero.
 """

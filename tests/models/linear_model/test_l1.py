@@ -191,7 +191,7 @@ def test_sparse_instances_give_the_dense_path():
     y = (np.add.reduceat(X.toarray()[:, 0] + 0.1 * rng.normal(size=400), offsets[:-1]) > 0.1).astype(int)
     dense = milr_path(Bags(X.toarray(), offsets), y, alphas=8, both_ways=False, tol=1e-9)
     sparse = milr_path(Bags(X, offsets), y, alphas=8, both_ways=False, tol=1e-9)
-    # Sparse features are not centred, but with a free intercept, the model is the same.
+    # Sparse features are not centered, but with a free intercept, the model is the same.
     np.testing.assert_allclose(sparse.alpha_max, dense.alpha_max, rtol=1e-8)
     np.testing.assert_allclose(sparse.objectives, dense.objectives, rtol=1e-8)
     np.testing.assert_allclose(sparse.coefs, dense.coefs, atol=1e-5)

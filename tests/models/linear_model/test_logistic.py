@@ -145,7 +145,7 @@ def test_sparse_instances_stay_sparse_and_give_the_dense_fit(scale):
     sparse = tight(scale=scale).fit(Bags(X, offsets), y)
     assert sparse.decision_function(Bags(X, offsets)).shape == (60,)
     if scale == "standard":
-        # Dividing without centring leads to the same model, because the intercept is free.
+        # Dividing without centering leads to the same model, because the intercept is free.
         np.testing.assert_allclose(sparse.coef_, dense.coef_, atol=1e-6)
 
 

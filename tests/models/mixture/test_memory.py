@@ -27,7 +27,7 @@ def run(bags, y, model):
     if model is not None:
         model.predict_proba(bags), model.predict_instances(bags), model.score_samples(bags)
         return
-    options = {"unlabelled": {"supervision": "none"}, "components": {"n_components": 2}}.get(task, {})
+    options = {"unlabeled": {"supervision": "none"}, "components": {"n_components": 2}}.get(task, {})
     return MIMixture(family, n_init=4, max_iter=2, random_state=0, **options).fit(bags, y)
 
 small = draw(20_000)

@@ -1,4 +1,4 @@
-"""Public behaviour of MIMixture: supervision, components, samples, sequences, missing values."""
+"""Public behavior of MIMixture: supervision, components, samples, sequences, missing values."""
 
 import numpy as np
 import pytest
@@ -107,7 +107,7 @@ def test_negative_bags_alone_are_enough_to_find_the_positive_class():
 
 def test_unlabelled_components_are_assigned_to_classes_of_unequal_size():
     rng = np.random.default_rng(0)
-    centres = np.array([[0.0, 0.0], [6.0, 0.0], [0.0, 8.0]])  # the last centre is positive
+    centres = np.array([[0.0, 0.0], [6.0, 0.0], [0.0, 8.0]])  # the last center is positive
     kind = rng.choice(3, size=600, p=[0.45, 0.45, 0.1])
     bags = Bags(centres[kind] + rng.normal(size=(600, 2)), np.arange(0, 601, 5))
     y = (kind.reshape(120, 5) == 2).any(axis=1)

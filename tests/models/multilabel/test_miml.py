@@ -23,7 +23,7 @@ from bagwise.models.multilabel.miml import LabelSetProblem, as_lists, label_este
 
 
 def draw_bags(n_bags=120, n_labels=3, size=(4, 8), shift=3.0, random_state=0):
-    """Return bags whose instances belong to the background (0) or to a label, each with its centre."""
+    """Return bags whose instances belong to the background (0) or to a label, each with its center."""
     rng = np.random.default_rng(random_state)
     sizes = rng.integers(size[0], size[1] + 1, size=n_bags)
     z = rng.integers(n_labels + 1, size=sizes.sum())

@@ -79,7 +79,7 @@ def test_probabilities_come_from_counts_among_training_bags():
 
 
 def test_counts_that_no_training_bag_has_are_shares():
-    # The bags form a square, so every training bag has a neighbour of each class.
+    # The bags form a square, so every training bag has a neighbor of each class.
     T = np.array([[0, 1, 1, 9], [1, 0, 9, 1], [1, 9, 0, 1], [9, 1, 1, 0.0]])
     model = BayesianKNNClassifier(2, metric="precomputed").fit(T, [0, 0, 1, 1])
     assert model.counts_.tolist() == [[1, 1]] and model.probabilities_.tolist() == [[0.5, 0.5]]

@@ -128,7 +128,7 @@ def test_lsdd_compares_by_the_criterion_of_held_out_bags(n_features, gammas):
                     positive = np.repeat(y[rows], bags[rows].sizes) == 1
                     parts.append(K[positive].mean(axis=0) - K[~positive].mean(axis=0))
                 coef = np.linalg.solve(H + alpha * np.eye(len(H)), parts[0])
-                # Normalised basis functions omit the integral of a square, (pi / (2 gamma))^(d/2).
+                # Normalized basis functions omit the integral of a square, (pi / (2 gamma))^(d/2).
                 factor = (2 * gamma / np.pi) ** (n_features / 2)
                 expected[i, j] += factor * (coef @ H @ coef - 2 * coef @ parts[1]) / 3
     assert np.argsort(model.criterion_.ravel()).tolist() == np.argsort(expected.ravel()).tolist()

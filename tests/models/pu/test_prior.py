@@ -42,7 +42,7 @@ def random_features(seed=0, n_positive=12, n_unlabeled=30, n_centers=6):
 
 
 def fit_ratio(P, U, ridge):
-    """Return coefficients with an unpenalised constant from the normal equations of the objective."""
+    """Return coefficients with an unpenalized constant from the normal equations of the objective."""
     with_constant = [np.column_stack([np.ones(len(F)), F]) for F in (P, U)]
     penalty = ridge * np.diag([0.0, *np.ones(P.shape[1])])
     H, h = with_constant[1].T @ with_constant[1] / len(U), with_constant[0].mean(axis=0)

@@ -21,7 +21,7 @@ from bagwise.models.pu.features import choose_centers
 
 
 def pu_bags(n_positive=30, n_unlabeled=90, prior=0.3, seed=0, n_features=4):
-    """Return bags, labels and true labels; positive bags have an outlier, and some of them are labelled."""
+    """Return bags, labels and true labels; positive bags have an outlier, and some of them are labeled."""
     rng = np.random.default_rng(seed)
     truth = np.concatenate(
         [np.ones(n_positive), rng.permutation(np.arange(n_unlabeled) < prior * n_unlabeled)]
@@ -214,7 +214,7 @@ def test_verbose_reports_the_risk_of_every_fold(model, first, caplog):
 
 
 def test_label_accuracy_selects_a_model_without_positive_predictions():
-    """Searches need make_pu_scorer, because accuracy favours models that predict no positive bags."""
+    """Searches need make_pu_scorer, because accuracy favors models that predict no positive bags."""
     bags, y, truth = pu_bags(20, 180, prior=0.5)
     grid = {"alpha": [10.0, 1e-3], "class_prior": [0.05, 0.5]}
     kept = dict(cv=StratifiedKFold(5, shuffle=True, random_state=0))

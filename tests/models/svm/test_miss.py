@@ -91,7 +91,7 @@ def primal_oracle(K, Z, label, weight):
 def test_step_agrees_with_a_generic_solver(seed, max_bytes):
     problem, K = small_problem(seed, max_bytes=max_bytes, repeated=seed == 4)
     near = problem.zero()
-    for again in range(3):  # each starts from the solution for the previous labelling
+    for again in range(3):  # each starts from the solution for the previous labeling
         piece = random_labelling(problem, 10 * seed + again)
         near = problem.solve(piece, near, Control(1e-9, 100))
         Z, label, weight = examples(problem, piece)
@@ -187,7 +187,7 @@ def test_bags_of_one_without_unlabelled_weight_are_a_weighted_svm(data):
 def test_zero_bag_weight_leaves_positive_bags_unlabelled(data):
     plain = MissSVC(bag_weight=0.0, gamma=1.0).fit(data.bags, data.y)
     f = plain.decision_function_instances(data.bags)
-    # No loss favours positive scores, so all unlabelled instances get negative ones.
+    # No loss favors positive scores, so all unlabeled instances get negative ones.
     assert (f[np.repeat(data.y == 1, data.bags.sizes)] < 0).all()
 
 

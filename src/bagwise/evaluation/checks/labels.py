@@ -152,7 +152,7 @@ def check_size(data: DataSet) -> Finding:
     return Finding(
         "warning",
         "size and label",
-        f"bags labelled {quoted(name)} are {larger} ({statistics}){more}. If bag sizes depend on how the "
+        f"bags labeled {quoted(name)} are {larger} ({statistics}){more}. If bag sizes depend on how the "
         "data were collected, models learn that artifact; compare them with BagStatistics(('size',)) alone.",
     )
 

@@ -13,7 +13,7 @@ from bagwise.evaluation.checks.data import row_blocks
 def row_codes(X: Any) -> np.ndarray:
     """Return an integer code for each row; equal codes mean equal rows (in dense rows, NaN equals NaN).
 
-    Rows are sorted by a 64-bit hash, and neighbours with equal hashes are then compared.
+    Rows are sorted by a 64-bit hash, and neighbors with equal hashes are then compared.
     """
     hashes = _hash_rows(X)
     order = np.argsort(hashes, kind="stable")

@@ -30,7 +30,7 @@ def assemble(
         The model.
     cells : sequence of dict
         Result of `run_cell` for each split.
-    data : Labelled
+    data : Labeled
         The bags.
     folds : sequence of (train, test)
         The splits.

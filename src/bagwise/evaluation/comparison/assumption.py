@@ -19,7 +19,7 @@ from bagwise.models.base.log_loss import log_probability
 # A difference is significant below the first p value. A p value between both leaves open whether the label
 # depends on the whole bag.
 _SURE, _DOUBT = 0.01, 0.2
-# Minimum BIC difference in favour of a count; `diagnose_rule` calls such a difference clear.
+# Minimum BIC difference in favor of a count; `diagnose_rule` calls such a difference clear.
 _CLEAR_BIC = 6.0
 # `diagnose_rule` fits four rules to all bags. With more instances it would take longer than the comparison.
 _MOST_DIAGNOSED = 20_000
@@ -103,7 +103,7 @@ def judge_assumption(
         The models.
     majority : ModelResult
         The baseline that does not use instances.
-    data : Labelled
+    data : Labeled
         The bags.
     seed : int
         Random state for `diagnose_rule`.

@@ -38,7 +38,7 @@ class Cells:
     ----------
     entries : sequence of Entry
         The models.
-    data : Labelled
+    data : Labeled
         The bags.
     folds : sequence of (train, test)
         The splits.

@@ -80,7 +80,7 @@ class Evaluation:
 def evaluate(
     held: HeldOut, groups: np.ndarray | None = None, names: tuple[str, str] | None = None
 ) -> Evaluation:
-    """Score predictions of labelled bags; `names` are the displayed names of the two classes."""
+    """Score predictions of labeled bags; `names` are the displayed names of the two classes."""
     results = score_held_out(held, groups, None if names is None else names.__getitem__)
     scores = {score.name: {"value": score.value, "low": score.low, "high": score.high} for score in results}
     return Evaluation(held, groups, scores, {score.name: score.title for score in results}, False)

@@ -19,11 +19,11 @@ ROW, GAP, ROW_GAP = 0.74, 0.15, 0.30
 _LEFT, _RIGHT, _TOP, _BOTTOM = 1.8, 1.35, 0.30, 0.12
 _TITLE, _SUBTITLE_LINE, _LEGEND = 0.36, 0.2, 0.28
 _SMALLEST = 4.5  # minimum font size in points; smaller text is not readable
-_TRULY = {True: "#7ee0b5", False: "#1e8a5a"}  # colours of the dots on a dark and on a light background
+_TRULY = {True: "#7ee0b5", False: "#1e8a5a"}  # colors of the dots on a dark and on a light background
 
 
 class Canvas:
-    """Rows of bags, with labels on the left and a colour bar on the right.
+    """Rows of bags, with labels on the left and a color bar on the right.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ class Canvas:
         return self.axes.add_patch(FancyBboxPatch((x, y), width, height, boxstyle=shape, **style))
 
     def show(self, array: np.ndarray, x: float, y: float, width: float, height: float, **style: Any) -> Any:
-        """Draw an array of colours as an image."""
+        """Draw an array of colors as an image."""
         drawn = self.axes.imshow(array, extent=(x, x + width, y, y + height), zorder=2, **style)
         self._hold()
         return drawn
@@ -169,7 +169,7 @@ class Canvas:
     def draw_color_bar(
         self, label: str, *, colors: Any = None, ticks: Sequence[str] = ("0", "0.5", "1")
     ) -> None:
-        """Draw a colour bar to the right of the rows."""
+        """Draw a color bar to the right of the rows."""
         height = min(2.6, self.rows_height - ROW_GAP)
         x, top = self.width - 0.78, self.tops[0]
         inset = self.axes.inset_axes((x, top - height, 0.11, height), transform=self.axes.transData)

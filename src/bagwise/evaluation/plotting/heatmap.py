@@ -52,7 +52,7 @@ def plot_heatmap(
         patches fit into the image; it is correct if the image ends at the last patches.
     patch_size : float, optional
         Edge length of a patch in units of the coordinates; by default the median distance between
-        neighbouring patches.
+        neighboring patches.
     label : object, optional
         Class to plot if there are more than two; by default the predicted class. Required if the bags have
         several labels.

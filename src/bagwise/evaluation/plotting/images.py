@@ -40,7 +40,7 @@ def plot_bags(
     """Plot bags of images or feature vectors, one bag per row, with the intensity of each instance.
 
     An image with intensity 1 is clear and has a glowing frame; an image with intensity 0 fades into the
-    background. Feature vectors are plotted as a colour table with one line per instance and one column per
+    background. Feature vectors are plotted as a color table with one line per instance and one column per
     feature. The intensity is shown to the left of each line. Use the posterior of the instances as intensity
     to show which instances make a bag positive, or any other values between 0 and 1.
 
@@ -51,7 +51,7 @@ def plot_bags(
     intensity : array of shape (n_instances,)
         Values between 0 and 1, in the order of the instances.
     image_shape : (height, width) or (height, width, 3), optional
-        Shape of the images, greyscale or colour, if every instance is a flattened image. The values are
+        Shape of the images, greyscale or color, if every instance is a flattened image. The values are
         scaled to the full range from dark to bright over all plotted bags. By default, instances are plotted
         as feature vectors, with each feature standardized over the plotted bags.
     y : array of shape (n_bags,), optional
@@ -64,7 +64,7 @@ def plot_bags(
     title, subtitle : str, optional
         Text above the bags. The subtitle can have several lines.
     intensity_label : str
-        Label of the colour bar, which describes the intensity.
+        Label of the color bar, which describes the intensity.
     truth_label : str
         Text of the legend, which describes the dots.
     max_images : int, default=12
@@ -192,7 +192,7 @@ def _draw_image(canvas: Canvas, x: Any, y: Any, image: Any, intensity: Any) -> N
         y,
         ROW,
         ROW,
-        # Small images, such as digits, are easier to recognise if they are smoothed.
+        # Small images, such as digits, are easier to recognize if they are smoothed.
         interpolation="bicubic" if len(image) < 64 else "antialiased",
         aspect="auto",
     )

@@ -26,7 +26,7 @@ class PredictedBag(NamedTuple):
 
     @property
     def value_label(self) -> str:
-        """Label of the values for an axis or a colour bar."""
+        """Label of the values for an axis or a color bar."""
         return f"P(instance is {self.called})" if self.kind == "probability" else f"score for {self.called}"
 
 

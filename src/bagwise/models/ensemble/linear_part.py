@@ -20,13 +20,13 @@ from bagwise.models.ensemble.members import FittedMember, mean_held_out
 from bagwise.models.ensemble.vectors import without_noise
 
 _STATISTICS = ("min", "max", "mean", "std")
-# Values of C, for columns with variance 1 (standardised) or 1/12 (ranked).
+# Values of C, for columns with variance 1 (standardized) or 1/12 (ranked).
 _PENALTIES = (0.001, 0.01, 0.1)
 
 
 @dataclass(frozen=True)
 class LinearStatistics:
-    """Ridge logistic regression on statistics of every feature, standardised or ranked.
+    """Ridge logistic regression on statistics of every feature, standardized or ranked.
 
     Attributes
     ----------

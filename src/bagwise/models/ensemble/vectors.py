@@ -127,7 +127,7 @@ class VectorView(View):
 
 @dataclass(frozen=True)
 class StatisticsView(VectorView):
-    """Statistics of every feature (`BagStatistics`), each column standardised or ranked.
+    """Statistics of every feature (`BagStatistics`), each column standardized or ranked.
 
     Attributes
     ----------
@@ -206,7 +206,7 @@ class RankedExtremesView(VectorView):
 
 @dataclass(frozen=True)
 class DistanceView(VectorView):
-    """Distances to all training bags (`DissimilarityEmbedding`), each column standardised.
+    """Distances to all training bags (`DissimilarityEmbedding`), each column standardized.
 
     Attributes
     ----------

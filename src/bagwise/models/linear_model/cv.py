@@ -46,7 +46,7 @@ _NAMES = {"deviance": "cross-validated deviance", "bic": "BIC", "aic": "AIC"}
 class MILogisticRegressionCV(LinearBagClassifier):
     """`MILogisticRegression` with a LASSO penalty that is selected from the data.
 
-    The model computes a path of penalties (`milr_path`) and selects the penalty that minimises one of these
+    The model computes a path of penalties (`milr_path`) and selects the penalty that minimizes one of these
     criteria:
 
     - "deviance": -2 log-likelihood of held-out bags, averaged over folds that are drawn once.
@@ -70,7 +70,7 @@ class MILogisticRegressionCV(LinearBagClassifier):
         Number of stratified folds of bags (fewer if a class has fewer bags), any scikit-learn splitter, or
         a list of (train, test) pairs.
     criterion : {"deviance", "bic", "aic"}, default="deviance"
-        The criterion that is minimised.
+        The criterion that is minimized.
     one_se : bool, default=False
         With "deviance": whether to select the strongest penalty whose deviance is within one standard error
         of the smallest one.

@@ -90,7 +90,7 @@ class RuleDiagnosis:
             index = int(np.argmax(self.held_out))
             gap = self.held_out[index] - self.held_out[self.names.index(self.best)]
             agrees = gap <= 2 * self.held_out_error[self.names.index(self.best)]
-            text += "; held-out bags agree" if agrees else f", but held-out bags favour {self.names[index]!r}"
+            text += "; held-out bags agree" if agrees else f", but held-out bags favor {self.names[index]!r}"
         return text + ")."
 
     def summary(self) -> str:

@@ -142,7 +142,7 @@ class MILogisticRegression(LinearBagClassifier):
     """Logistic regression of instances with a rule that determines bag labels from instance labels.
 
     An instance x is positive with log-odds ``eta = x . beta + b``. A rule computes the probability of the bag
-    label from the log-odds of the bag's instances. The fit minimises ::
+    label from the log-odds of the bag's instances. The fit minimizes ::
 
         - sum_i w_i log P(y_i | eta_i1, ..., eta_im)
             + alpha * (l1_ratio |beta|_1 + (1 - l1_ratio) / 2 |beta|^2)
@@ -189,8 +189,8 @@ class MILogisticRegression(LinearBagClassifier):
         A single start is used if all bags have one instance, because the problem is then convex, and for L1
         fits with a rule that has kinks ("max").
     solver : {"newton", "em"}, default="newton"
-        Algorithm that minimises the objective. "em" is the algorithm of the paper, which has the same optima.
-        It alternates an E step with an M step, which minimises a quadratic expansion by coordinate descent
+        Algorithm that minimizes the objective. "em" is the algorithm of the paper, which has the same optima.
+        It alternates an E step with an M step, which minimizes a quadratic expansion by coordinate descent
         and is halved if it would increase the objective. It needs hundreds to thousands of iterations, so
         increase `max_iter`. Its starts are the model without features and ``n_init - 1`` random ones, also
         with an L1 penalty. It requires a fixed rule with latent labels, and bags in memory.
@@ -234,7 +234,7 @@ class MILogisticRegression(LinearBagClassifier):
     -----
     An iteration costs a few products with the instance matrix. With an L1 penalty, the solver uses proximal
     Newton steps on the relevant features. Without an L1 penalty, rules with latent labels are fitted by a
-    trust-region Newton method, and links by L-BFGS. The objective never increases. The paper maximises the
+    trust-region Newton method, and links by L-BFGS. The objective never increases. The paper maximizes the
     or-likelihood by EM (see `solver`), which has the same optima but needs more passes over the data than
     Newton's method. Log-odds are not clipped, and remain accurate beyond +-700.
 

@@ -44,9 +44,9 @@ def plot_path(
     alpha : float, optional
         The selected penalty, which is marked by a vertical line.
     highlight : array of bool, optional
-        The features that are drawn with a strong line in a single colour. By default, these are the features
+        The features that are drawn with a strong line in a single color. By default, these are the features
         that are in the model at `alpha`. If neither `alpha` nor `highlight` is passed, every named feature
-        has a different colour.
+        has a different color.
     n_names : int, default=8
         Number of the largest coefficients whose names are written at the end of their lines.
     ax : matplotlib axes, optional
@@ -107,7 +107,7 @@ def _looks(
 
 
 def _cycle(ax: Any) -> list[str]:
-    """Return the line colours of the current matplotlib style, without pale and grey ones."""
+    """Return the line colors of the current matplotlib style, without pale and gray ones."""
     from matplotlib import rcParams
     from matplotlib.colors import to_rgb
 

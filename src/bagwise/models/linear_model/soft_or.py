@@ -16,7 +16,7 @@ from bagwise.rules import CountTable, Rule
 class SoftORLogisticRegression(MILogisticRegression):
     """Logistic regression of instances with a learned rule from the number of positive instances to labels.
 
-    The model minimises the objective of `MILogisticRegression` minus the `log_prior` of the rule, over the
+    The model minimizes the objective of `MILogisticRegression` minus the `log_prior` of the rule, over the
     coefficients and the parameters of the rule. Use it to learn how many positive instances make a bag
     positive, and with which probability. The models SORLR 1, 2, 3 and ORLR of the paper use the rules
     "count_table", "count_logistic", "threshold" and "or"; its RBF version is

@@ -109,7 +109,7 @@ def build_model(
     # Starts are drawn from all instances, or from a sample that is small compared with a block.
     many = blocks.n_instances * _DRAWN_VALUES // max(1, blocks.n_values)
     most = max(64, many) if blocks.are_large else None
-    # A component with labelled instances starts at their mean, so no instances need to be drawn.
+    # A component with labeled instances starts at their mean, so no instances need to be drawn.
     none_drawn = one_negative and not pure.all()
     jobs = []
     for group, n_drawn in ((~pure, most), (pure, 0 if none_drawn else most)):

@@ -87,7 +87,7 @@ class MIMixture(Recorded, WaistClassifier):
         "gaussian_diag" (independent features), "categorical" or "markov" (on `Sequences`), or an object.
     supervision : {"bags", "negatives", "none"}, default="bags"
         Labels that the fit uses. "bags": all labels (the multi-instance mixture model, MIMM). "negatives":
-        only those of negative bags; instances of positive bags are treated as unlabelled (MM). "none": no
+        only those of negative bags; instances of positive bags are treated as unlabeled (MM). "none": no
         labels; after the fit, components are assigned to classes so that the instances of negative bags are
         most probable (MMU).
     rule : {"or", "mean", "count_table", "count_logistic", "threshold"} or Rule, default="or"
@@ -168,7 +168,7 @@ class MIMixture(Recorded, WaistClassifier):
     instances, and then swapped if that makes the labels more probable. With ``supervision="bags"`` and bags
     of one instance, the first M step computes the supervised posterior mode.
 
-    The paper requires a positive bag, but no negative bag. All bags may therefore be positive, labelled 1 or
+    The paper requires a positive bag, but no negative bag. All bags may therefore be positive, labeled 1 or
     True. All bags are then predicted positive, with probability 1. Instances still have probabilities of two
     classes, 0 (or False) and 1 (or True), and `decision_function` still returns log-odds of bags. In this
     case only the rule determines which of the two classes is positive: every bag must contain a positive
@@ -285,7 +285,7 @@ class MIMixture(Recorded, WaistClassifier):
             The training bags. NaN is a missing value if the family supports missing values.
         y : array of shape (n_bags,)
             The labels, of two classes. The class that sorts last is the positive class. All bags may be
-            positive, labelled 1 or True: see the notes.
+            positive, labeled 1 or True: see the notes.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
         checkpoint : path, optional

@@ -114,7 +114,7 @@ class Statistics:
     """Result of an E step: log-likelihood, and the weight and the sums of each component.
 
     If it is requested, `cost` is the information cost: the weighted sum of -log P(+ | instances) over the
-    bags that are not labelled 0. Before `BagMixture.complete`, `sums` may contain one of two components only.
+    bags that are not labeled 0. Before `BagMixture.complete`, `sums` may contain one of two components only.
     """
 
     log_likelihood: float
@@ -183,7 +183,7 @@ def any_components(
 
 
 def _cost_of(block: Block, log_odds: np.ndarray, rule: Rule, result: RuleResult) -> float:
-    """Sum -log P(+ | instances) over the bags that are not labelled 0, which are positive or unlabelled."""
+    """Sum -log P(+ | instances) over the bags that are not labeled 0, which are positive or unlabeled."""
     ignored = block.y == -1
     log_proba = np.where(block.y == 1, result.log_likelihood, 0.0)
     if ignored.any():

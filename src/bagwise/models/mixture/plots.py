@@ -62,7 +62,7 @@ def plot_components(
 ) -> Display:
     """Plot the instances of bags and the fitted Gaussian components, for two features.
 
-    Instances are coloured by their posterior probability of being positive, given the label of their bag.
+    Instances are colored by their posterior probability of being positive, given the label of their bag.
     Thin lines connect the instances of a bag with their mean. Ellipses contain 68 and 95 percent of the
     probability of a component.
 

@@ -8,7 +8,7 @@ classifier with squared loss and the class prior.
   paper compares it with.
 - `prior`, `tail`, `ratio`, `sample`: two class-prior estimates from the same sample; `estimates`: their
   results.
-- `losses`, `risk`: loss functions, risk minimisation, and a risk bound. `features`: basis functions.
+- `losses`, `risk`: loss functions, risk minimization, and a risk bound. `features`: basis functions.
 - `base`: shared code of the estimators. `plots`: risk as a function of the class prior.
 """
 

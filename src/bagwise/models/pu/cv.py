@@ -25,8 +25,8 @@ class PUSetKernelClassifierCV(SetKernelScore):
     """`PUSetKernelClassifier` with degree and penalty chosen by the PU risk of held-out bags.
 
     For every degree and every alpha, the zero-one PU risk (`bagwise.pu_risk`) is averaged over folds that are
-    stratified by label. The lowest average wins. Ties are resolved in favour of the lowest degree, then the
-    strongest penalty. Accuracy against the labels would favour a model that classifies every unlabeled bag as
+    stratified by label. The lowest average wins. Ties are resolved in favor of the lowest degree, then the
+    strongest penalty. Accuracy against the labels would favor a model that classifies every unlabeled bag as
     negative.
 
     Parameters

@@ -72,7 +72,7 @@ class LSDDClassifierCV(ChosenDifference, LSDDScore):
 
     For every gamma and every alpha, the criterion of LSDD, ``coef'H coef - 2 coef'h``, is averaged over folds
     that are stratified by label. The coefficients come from the training bags and h from the held-out bags.
-    The lowest average wins. Ties are resolved in favour of the first gamma, then the strongest penalty.
+    The lowest average wins. Ties are resolved in favor of the first gamma, then the strongest penalty.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ class DSDDClassifierCV(ChosenDifference, DSDDScore):
 
         mean_P(ramp(f)) / 2 + mean_U(ramp(-f)) / 2
 
-    is averaged over folds that are stratified by label. The lowest average wins. Ties are resolved in favour
+    is averaged over folds that are stratified by label. The lowest average wins. Ties are resolved in favor
     of the first gamma, then the strongest penalty.
 
     Parameters

@@ -132,7 +132,7 @@ class DSDDClassifier(DSDDScore):
 
     Positive instances are more frequent in positive bags than in unlabeled ones, and negative instances are
     less frequent. The sign of this difference is the best classifier of instances by kind of bag, if both
-    kinds have weight one half. The fit minimises ::
+    kinds have weight one half. The fit minimizes ::
 
         alpha / 2 |f|^2 + mean_P(ramp(f)) / 2 + mean_U(ramp(-f)) / 2
 
@@ -180,7 +180,7 @@ class DSDDClassifier(DSDDScore):
     concave-convex procedure), each started from the previous solution. It converges to a local minimum. The
     kernel matrix of instances is computed once; its size is O(n^2) for n up to `max_instances`.
 
-    The authors' program penalises the coefficients of basis functions, ``|coef|^2``, and has no intercept.
+    The authors' program penalizes the coefficients of basis functions, ``|coef|^2``, and has no intercept.
     Here the penalty is the norm of f in the kernel space, which needs no second matrix.
     docs/reproduction/pu-table3.md shows the effect of both differences.
 
@@ -312,7 +312,7 @@ class RampProblem:
         return _Flipped(self.sign * (point.product + point.intercept) < -1.0)
 
     def solve(self, piece: _Flipped, start: RampScore, control: Control) -> RampScore:
-        """Minimise the objective with the tangent at these flags."""
+        """Minimize the objective with the tangent at these flags."""
         moved = np.where(piece.flags, self.bound, 0.0)
         low, high = -moved, self.bound - moved
         positive = self.sign > 0

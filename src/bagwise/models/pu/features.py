@@ -150,7 +150,7 @@ class PUFeatures:
     positive, unlabeled : arrays
         The centered features.
     positive_share, unlabeled_share : arrays
-        The weights, normalised to sum to one for each kind of bag.
+        The weights, normalized to sum to one for each kind of bag.
     n_positive, n_unlabeled : float
         Effective numbers of bags, according to their weights.
     shift : array of shape (n_centers,)
@@ -207,7 +207,7 @@ class PUFeatures:
     def turned(self) -> tuple[PUFeatures, np.ndarray]:
         """Return the features in their principal axes, and these axes, shape (n_centers, rank).
 
-        This separates large and small components into different columns, so that a Cholesky factorisation
+        This separates large and small components into different columns, so that a Cholesky factorization
         keeps the precision of the small ones.
         """
         n, stacked = len(self.unlabeled), np.vstack([self.unlabeled, self.positive])

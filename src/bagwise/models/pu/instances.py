@@ -44,7 +44,7 @@ class DifferenceClassifier(PUClassifier, InstanceScoreClassifier):
         raise NotImplementedError
 
     def _criterion(self, parts: Any, gammas: Any, alphas: Any, folds: Any) -> np.ndarray:
-        """Return the criterion to minimise, shape (n_gammas, n_alphas).
+        """Return the criterion to minimize, shape (n_gammas, n_alphas).
 
         A fold consists of two masks of the bags: training bags and held-out bags.
         """

@@ -63,7 +63,7 @@ class LSDDScore(DifferenceClassifier):
         rng = check_random_state(self.random_state)
         drawn = np.sort(rng.permutation(bags.n_instances)[: self.n_centers])
         self.centers_ = bags.instances[drawn]
-        # A center of weight two counts as two centers. Bag weights are normalised to avoid overflow.
+        # A center of weight two counts as two centers. Bag weights are normalized to avoid overflow.
         root = np.sqrt(np.repeat(training.weight, bags.sizes)[drawn])
         return _TrainingBags(training._replace(weight=training.weight / training.weight.max()), root)
 
@@ -116,7 +116,7 @@ class LSDDClassifier(LSDDScore):
 
     Positive instances are more frequent in positive bags than in unlabeled ones, and negative instances are
     less frequent. Let p and p' be the two densities, and f(x) = sum_c coef_c k(x, center_c) with a Gaussian k
-    of length one. The fit minimises an estimate of ::
+    of length one. The fit minimizes an estimate of ::
 
         integral (f - (p - p'))^2 dx + alpha |coef|^2  =  coef'H coef - 2 coef'h + alpha |coef|^2 + constant
 

@@ -46,17 +46,17 @@ class ClassPriorEstimator(SetKernelEstimator):
 
     and equal to this ratio if no negative bag scores c or more. The scores are out-of-fold log-odds of
     positive against unlabeled bags. They come from a logistic regression on the minimum, mean and maximum of
-    every feature. The cut c minimises the ratio plus its confidence margin. It is chosen on other bags than
+    every feature. The cut c minimizes the ratio plus its confidence margin. It is chosen on other bags than
     those in which the tails are counted.
 
     **"ratio"** models the density of positive bags divided by the density of unlabeled bags as ``r(X) = a +
-    sum_c coef_c k(X, center_c)`` and fits r by least squares. It maximises ::
+    sum_c coef_c k(X, center_c)`` and fits r by least squares. It maximizes ::
 
         2 mean_P(r) - mean_U(r^2) - ridge |coef|^2
 
     The estimate is the reciprocal of the first two terms at the optimum. It is the prior with the lowest
     Pearson divergence between ``prior * p_+`` and p. The ratio r is clipped to the range of the true density
-    ratio, 0 to 1 / prior. The constant a is not penalised. Degree and ridge are chosen by leave-one-out with
+    ratio, 0 to 1 / prior. The constant a is not penalized. Degree and ridge are chosen by leave-one-out with
     a bounded criterion (`PriorPath`), so that a few positive outliers cannot determine the choice.
 
     A fit computes both estimates. It warns if they differ by more than the sampling of bags explains.

@@ -46,7 +46,7 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
     Every unlabeled bag b has a confidence v_b in [0, 1] that it is negative. For given confidences, the model
     is built in four steps. The n_positive most confident bags are taken as negative. A kernel density is
     estimated from their instances, each multiplied by its bag's confidence. The instance of every bag with
-    the lowest density becomes its key. An SVM ``f(x) = w'x + b`` minimises ::
+    the lowest density becomes its key. An SVM ``f(x) = w'x + b`` minimizes ::
 
         |w|^2 / 2 + C sum_b weight_b max(0, 1 - y_b (v_b w'key_b + b))
 

@@ -55,7 +55,7 @@ class PriorPath:
 class DensityRatio:
     """Least-squares fits of ``r = p_+ / p``, the density of positive bags divided by that of unlabeled bags.
 
-    The model is ``r(X) = 1 + coef'(phi(X) - mean_U phi)``; its constant is not penalised. A fit maximises ::
+    The model is ``r(X) = 1 + coef'(phi(X) - mean_U phi)``; its constant is not penalized. A fit maximizes ::
 
         2 mean_P(r) - mean_U(r^2) - ridge |coef|^2
 
@@ -151,7 +151,7 @@ def bounded_priors(
     ratio = np.take_along_axis(ratio, order, axis=0)
     mass_P = np.concatenate([share_P, np.zeros(len(ratio_U))])[order]
     mass_U = np.concatenate([np.zeros(len(ratio_P)), share_U])[order]
-    # With ratios up to J = 1 / prior, the right side minus the left side is a parabola between neighbouring
+    # With ratios up to J = 1 / prior, the right side minus the left side is a parabola between neighboring
     # ratios: constant + slope J - curve J^2. It is concave, so it is positive between two positive values.
     constant = 2.0 * np.cumsum(mass_P * ratio, axis=0) - np.cumsum(mass_U * ratio**2, axis=0)
     slope = 1.0 - 2.0 * np.cumsum(mass_P, axis=0)
@@ -197,7 +197,7 @@ def choose_ratio(
 ) -> tuple[float, PriorPath]:
     """Fit ratios with several feature matrices, by degree or width, and return the best by the criterion.
 
-    Ties are resolved in favour of the first matrix.
+    Ties are resolved in favor of the first matrix.
     """
     paths = {}
     for setting, matrix in matrices.items():

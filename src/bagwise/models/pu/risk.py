@@ -1,10 +1,10 @@
-"""Minimisation of a convex risk of positive and unlabeled bags, for three losses.
+"""Minimization of a convex risk of positive and unlabeled bags, for three losses.
 
 With ``g = features @ coef + intercept`` and the class prior pi, the objective is ::
 
     -pi mean_P(g) + mean_U(l(-g)) + alpha / 2 |coef|^2
 
-The means are weighted, and the intercept is not penalised. `pu_risk_bound` bounds the risk of a fixed score.
+The means are weighted, and the intercept is not penalized. `pu_risk_bound` bounds the risk of a fixed score.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def minimize_risk(
     start: LinearScore | None = None,
     on_iteration: Callable[[int, float], None] | None = None,
 ) -> SolverResult:
-    """Minimise the penalised risk and return a result whose `x` is a `LinearScore`.
+    """Minimize the penalized risk and return a result whose `x` is a `LinearScore`.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def _squared(
 def _double_hinge(
     features: PUFeatures, prior: float, alpha: float, control: Control, start: LinearScore | None
 ) -> tuple[LinearScore, Status, int]:
-    """Minimise the double-hinge risk by its dual, which has two variables per unlabeled bag.
+    """Minimize the double-hinge risk by its dual, which has two variables per unlabeled bag.
 
     The loss is half the sum of two hinges. Their multipliers are u and v in [0, share / 2], and w = u + v.
     With c = pi (mean_P - mean_U) of centered features, the dual, multiplied by -alpha, is ::
@@ -224,7 +224,7 @@ def best_intercept(scores: np.ndarray, share: np.ndarray, prior: float) -> float
 def _smoothed_double_hinge(
     features: PUFeatures, prior: float, alpha: float, control: Control, start: LinearScore | None
 ) -> tuple[LinearScore, Status, int]:
-    """Minimise a smoothed double-hinge risk by Newton's method, with decreasing smoothing widths.
+    """Minimize a smoothed double-hinge risk by Newton's method, with decreasing smoothing widths.
 
     Used if rounding errors dominate the dual. ``max(0, 1 + g)`` is replaced by
     ``width * log(1 + exp((1 + g) / width))``. The multipliers of its slope yield a lower bound of the
@@ -266,7 +266,7 @@ def _smoothed_double_hinge(
 def _logistic(
     features: PUFeatures, prior: float, alpha: float, control: Control, start: LinearScore | None
 ) -> tuple[LinearScore, Status, int]:
-    """Minimise the logistic risk by Newton's method, started from a rough double-hinge solution."""
+    """Minimize the logistic risk by Newton's method, started from a rough double-hinge solution."""
     if start is not None:
         x = np.append(start.coef, start.intercept + features.mean @ start.coef)
     elif features.is_graded(alpha):
@@ -287,10 +287,10 @@ def _newton(
     x: np.ndarray,
     width: float | None = None,
 ) -> tuple[np.ndarray, np.ndarray, Status, int]:
-    """Minimise the logistic risk, or with a `width` the smoothed double-hinge risk, by Newton's method.
+    """Minimize the logistic risk, or with a `width` the smoothed double-hinge risk, by Newton's method.
 
     Steps are halved until the objective decreases. With the curvature c of the loss, the Hessian is
-    ``U' diag(share c) U + alpha I`` plus a row for the intercept; it is factorised in every step. Returns the
+    ``U' diag(share c) U + alpha I`` plus a row for the intercept; it is factorized in every step. Returns the
     point, the next step, the status and the number of steps.
     """
     U, share = features.unlabeled, features.unlabeled_share

@@ -92,10 +92,10 @@ class SetKernelScore(Recorded, SetKernelEstimator, PUClassifier):
 
 
 class PUSetKernelClassifier(SetKernelScore):
-    """PU-SKC: a bag classifier for positive and unlabeled bags, fitted by convex optimisation.
+    """PU-SKC: a bag classifier for positive and unlabeled bags, fitted by convex optimization.
 
     The score is ``g(X) = sum_c coef_c k(X, center_c) + intercept``, and the class prior pi is the share of
-    positive bags among the unlabeled bags. The fit minimises ::
+    positive bags among the unlabeled bags. The fit minimizes ::
 
         -pi mean_P(g) + mean_U(l(-g)) + alpha / 2 |coef|^2
 

@@ -101,7 +101,7 @@ class UpperTails:
 
     Let q_P(c) and q_U(c) be the shares of positive and of unlabeled bags with a score of at least c. For
     every c, the class prior is at most q_U(c) / q_P(c). It is equal to this ratio if no negative bag scores c
-    or more. The cut c minimises ::
+    or more. The cut c minimizes ::
 
         q_U(c) / q_P(c) + margin / q_P(c),   margin = 1.01 (sqrt(log(40) / 2 n_U) + sqrt(log(40) / 2 n_P))
 

@@ -1,12 +1,12 @@
 """Bag SVMs: SVMs of instances with a maximum over the bag, and SVMs with a kernel of whole bags.
 
-MI-SVM, mi-SVM and MissSVM are one optimisation problem with three loss weights. Each convex step only changes
+MI-SVM, mi-SVM and MissSVM are one optimization problem with three loss weights. Each convex step only changes
 bounds of the dual and starts from the previous solution. A bag with several witnesses is represented by a
 mean of kernel rows.
 
 - `classic`, `miss`, `sparse`, `set_kernel`: the estimators; `base`: their shared code, which also handles
   precomputed kernels.
-- `problem`: the problem that `solvers.cccp` minimises, and its kernel matrix.
+- `problem`: the problem that `solvers.cccp` minimizes, and its kernel matrix.
 """
 
 from bagwise.models.svm.classic import MISVC, InstanceMISVC

@@ -147,7 +147,7 @@ class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
     _first_start = "ties"
 
     def _loss_weights(self, bags: Bags, y: Any, weight: Any) -> tuple[float, float, float]:
-        """Return the weights of a negative instance, a positive bag, and an unlabelled instance."""
+        """Return the weights of a negative instance, a positive bag, and an unlabeled instance."""
         raise NotImplementedError
 
     def _solve(self, training: Training) -> tuple[Training, list[SolverResult]]:

@@ -86,12 +86,12 @@ class MISVC(_TwoClassMachine):
     """MI-SVM: a support vector machine in which one witness represents every positive bag.
 
     With H(z) = max(0, 1 - z), t running over the instances of negative bags and i over the positive bags, the
-    fit minimises ::
+    fit minimizes ::
 
         |f|^2 / 2 + C sum_t H(-f(x_t)) + C sum_i H(max_j f(x_ij))
 
     The other instances of a positive bag do not enter the objective. Use it when positive bags contain many
-    irrelevant instances. `MissSVC` also penalises instances of positive bags near the boundary.
+    irrelevant instances. `MissSVC` also penalizes instances of positive bags near the boundary.
 
     Parameters
     ----------
@@ -113,8 +113,8 @@ class MISVC(_TwoClassMachine):
 
     Notes
     -----
-    The objective is that of `MissSVC` without the unlabelled term and with ``bag_weight=C``, and it is
-    minimised in the same way: each step fits a support vector machine to negative instances and witnesses.
+    The objective is that of `MissSVC` without the unlabeled term and with ``bag_weight=C``, and it is
+    minimized in the same way: each step fits a support vector machine to negative instances and witnesses.
     The kernel matrix, O(n_instances^2), is computed once. In the paper, all instances of a negative bag share
     one slack variable; here, as in common implementations, each instance has a separate one.
 
@@ -139,7 +139,7 @@ class MISVC(_TwoClassMachine):
 class InstanceMISVC(_TwoClassMachine):
     """Instance-level support vector machine that estimates instance labels during the fit (mi-SVM).
 
-    With H(z) = max(0, 1 - z), the fit minimises over f and over labels z_ij = +-1 of the instances of
+    With H(z) = max(0, 1 - z), the fit minimizes over f and over labels z_ij = +-1 of the instances of
     positive bags, at least one of which must be +1 in every bag ::
 
         |f|^2 / 2 + C sum_t H(-f(x_t)) + C sum_ij H(z_ij f(x_ij))
@@ -167,8 +167,8 @@ class InstanceMISVC(_TwoClassMachine):
 
     Notes
     -----
-    As in the paper, the fit alternates between labels and SVM. Each instance is labelled by the sign of f; if
-    a bag would have no positive instance, its highest-scoring instance is labelled positive. Neither step
+    As in the paper, the fit alternates between labels and SVM. Each instance is labeled by the sign of f; if
+    a bag would have no positive instance, its highest-scoring instance is labeled positive. Neither step
     increases the objective. A random start may leave a bag without a positive instance; the first update of
     the labels corrects this. The kernel matrix, O(n_instances^2), is computed once.
 

@@ -19,12 +19,12 @@ from bagwise.similarity import InstanceKernel, require_memory
 
 
 class MissSVC(BagMachine):
-    """MissSVM: a semi-supervised support vector machine whose unlabelled instances come in positive bags.
+    """MissSVM: a semi-supervised support vector machine whose unlabeled instances come in positive bags.
 
-    Instances of negative bags are negative. Instances of positive bags are unlabelled, but at least one per
+    Instances of negative bags are negative. Instances of positive bags are unlabeled, but at least one per
     bag should be positive. With f(x) in the feature space of the kernel plus an intercept,
     H(z) = max(0, 1 - z), t running over instances of negative bags, i over positive bags and j over their
-    instances, the fit minimises ::
+    instances, the fit minimizes ::
 
         |f|^2 / 2 + C sum_t H(-f(x_t)) + gamma sum_i H(max_j f(x_ij))
                   + delta sum_ij min(H(f(x_ij)), H(-f(x_ij)))
@@ -62,7 +62,7 @@ class MissSVC(BagMachine):
     scale : {"minmax", "standard", "rank"}, transformer or None, default="minmax"
         Scaling of the instances before the fit.
     init : {"ties", "positive", "negative", "random"}, default="ties"
-        Labels of the unlabelled instances in the first step. "ties" counts each instance half as positive and
+        Labels of the unlabeled instances in the first step. "ties" counts each instance half as positive and
         half as negative; "positive" and "negative" label all alike. These three use the mean of each bag as
         its witness. "random" draws the labels and one witness per bag at random.
     n_init : int, default=1
@@ -127,7 +127,7 @@ class MissSVC(BagMachine):
 
     Notes
     -----
-    The solver is the concave-convex procedure. Each step labels the unlabelled instances by the sign of f,
+    The solver is the concave-convex procedure. Each step labels the unlabeled instances by the sign of f,
     represents every positive bag by the mean of its highest-scoring instances, and solves the resulting
     weighted SVM, starting from the last solution. It stops when no label and no witness changes. The
     objective never increases. The kernel matrix, O(n_instances^2), is computed once; the row of a mean is the
@@ -137,7 +137,7 @@ class MissSVC(BagMachine):
     of a pair is the positive one, so each pair is fitted both ways.
 
     On bags of one instance, ``unlabeled_weight=0`` is an ordinary `SVC` with class weights from `bag_weight`.
-    The default differs, as in the paper: the single instance of a positive bag also counts as unlabelled. If
+    The default differs, as in the paper: the single instance of a positive bag also counts as unlabeled. If
     f is negative there, the instance is pushed both ways, and scores differ from those of `SVC` by about 1.
 
     Differences from the paper: at a tie, the subgradient of the minimum is (1/2, 1/2), because the printed

@@ -1,7 +1,7 @@
-"""Optimisation problem of the bag SVMs: hinge losses of instances, bags, and unlabelled instances.
+"""Optimization problem of the bag SVMs: hinge losses of instances, bags, and unlabeled instances.
 
 `InstanceGram` is the kernel matrix of all instances and of virtual examples, which are means of instances.
-`BagMarginProblem` is the problem that `solvers.cccp` minimises: a `Labelling` turns it into a weighted SVM,
+`BagMarginProblem` is the problem that `solvers.cccp` minimizes: a `Labelling` turns it into a weighted SVM,
 whose solution is a `Machine`.
 """
 
@@ -177,9 +177,9 @@ class Machine:
 
 
 class BagMarginProblem:
-    """Margin losses of negative instances, of positive bags, and of the unlabelled instances in them.
+    """Margin losses of negative instances, of positive bags, and of the unlabeled instances in them.
 
-    With H(z) = max(0, 1 - z), f in the feature space of the kernel with an unpenalised intercept, t running
+    With H(z) = max(0, 1 - z), f in the feature space of the kernel with an unpenalized intercept, t running
     over instances of negative bags, i over positive bags and j over their instances, the objective is ::
 
         |f|^2 / 2 + sum_t a_t H(-f(x_t)) + sum_i b_i H(max_j f(x_ij))
@@ -205,8 +205,8 @@ class BagMarginProblem:
 
     Notes
     -----
-    The dual variables are [negative instances | positive bags | unlabelled as positive | unlabelled as
-    negative]. All of them are kept in every step: a labelling only changes their bounds, so that the solution
+    The dual variables are [negative instances | positive bags | unlabeled as positive | unlabeled as
+    negative]. All of them are kept in every step: a labeling only changes their bounds, so that the solution
     of one step can start the next. A bag with one witness uses that instance's row of the kernel matrix.
     """
 
@@ -251,7 +251,7 @@ class BagMarginProblem:
     # ------------------------------------------------------------------ labellings
 
     def start(self, label: str, rng: np.random.RandomState | None = None) -> Labelling:
-        """Return a first labelling: "ties", "positive", "negative" or, drawn from `rng`, "random".
+        """Return a first labeling: "ties", "positive", "negative" or, drawn from `rng`, "random".
 
         The witness of a bag is the mean of its instances; for "random" it is a random instance.
         """
@@ -267,7 +267,7 @@ class BagMarginProblem:
         return Labelling(positive, 1.0 - positive, witness)
 
     def zero(self) -> Machine:
-        """Return f = 0, where every loss is 1 and the bound of every labelling equals the objective."""
+        """Return f = 0, where every loss is 1 and the bound of every labeling equals the objective."""
         scores = np.zeros(len(self.negative) + len(self.unlabelled))
         return Machine(scores, 0.0, scores, self.value(0.0, scores), np.zeros(len(self.q)))
 
@@ -301,14 +301,14 @@ class BagMarginProblem:
         """Return the loss of every instance of a positive bag under its better label."""
         each = hinge(np.abs(inside))
         if self.one_positive:
-            # In a bag without a positive instance, the highest-scoring one is labelled positive.
+            # In a bag without a positive instance, the highest-scoring one is labeled positive.
             largest = np.repeat(np.maximum.reduceat(inside, self.first), self.sizes)
             highest = (inside == largest) & (inside <= 0.0)
             each = np.where(highest, hinge(inside), each)
         return each
 
     def solve(self, piece: Labelling, start: Machine, control: Control) -> Machine:
-        """Minimise the convex function of a labelling, starting from the multipliers of another SVM.
+        """Minimize the convex function of a labeling, starting from the multipliers of another SVM.
 
         If `control` allows a larger gap than `tol`, it applies only when `tol` is not reached in a few
         thousand steps. Small problems are therefore solved exactly in every step, and do not depend on the
@@ -323,7 +323,7 @@ class BagMarginProblem:
         points = self._points(piece)
 
         # Every instance keeps the sum of its last two multipliers as far as its new bounds allow. At a
-        # tie, both are as large as this sum allows, which minimises the dual objective.
+        # tie, both are as large as this sum allows, which minimizes the dual objective.
         multipliers = start.multipliers.copy()
         both = multipliers[positive] + multipliers[negative]
         multipliers[positive] = np.clip(both - lower[negative], 0.0, upper[positive])

@@ -33,7 +33,7 @@ class SetKernelSVC(Recorded, KernelClassifier):
     """Support vector machine that compares whole bags with a set kernel.
 
     With f(X) in the feature space of the bag kernel plus an intercept, and labels y_i = +-1, the fit
-    minimises ::
+    minimizes ::
 
         |f|^2 / 2 + C sum_i max(0, 1 - y_i f(X_i))
 
@@ -45,7 +45,7 @@ class SetKernelSVC(Recorded, KernelClassifier):
     C : float, default=10.0
         Weight of the loss.
     bag_kernel : {"set", "minimax", "mean"} or callable, default="set"
-        Kernel of bags. "set" is the normalised sum of the instance kernel over all pairs (`set_kernel`).
+        Kernel of bags. "set" is the normalized sum of the instance kernel over all pairs (`set_kernel`).
         "minimax" compares the minima and maxima of all features, and "mean" their means (`statistic_kernel`).
         A callable ``bag_kernel(bags, other)`` returns the matrix of two scaled `Bags`; `mean_kernel` makes a
         callable from several kernels.
@@ -153,7 +153,7 @@ class SetKernelSVC(Recorded, KernelClassifier):
 
     @property
     def _sees_no_shift(self) -> bool:
-        # A shift changes more than the intercept if pairs are summed, not averaged, or vectors normalised.
+        # A shift changes more than the intercept if pairs are summed, not averaged, or vectors normalized.
         return self.bag_kernel in ("mean", "minimax") or (
             self.bag_kernel == "set" and self.normalize == "average"
         )

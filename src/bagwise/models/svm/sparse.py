@@ -26,7 +26,7 @@ class SparseMISVC(BagMachine):
     """Support vector machines for positive bags with few positive instances: sMIL, stMIL and sbMIL.
 
     With H(z) = max(0, 1 - z), instances x_t of negative bags and positive bags i of n_i instances, sMIL
-    minimises over f in the feature space of the kernel plus an intercept ::
+    minimizes over f in the feature space of the kernel plus an intercept ::
 
         |f|^2 / 2 + C P/N sum_t H(-f(x_t)) + C sum_i max(0, 2 / n_i - 1 - mean_j f(x_ij))
 
@@ -66,7 +66,7 @@ class SparseMISVC(BagMachine):
     All three are solved in the dual with `solve_dual`; only the linear term differs from that of an ordinary
     SVM. Both SVMs of sbMIL use the same kernel matrix of all instances. Cost and memory are those of
     `MissSVC`, without its repeated steps. The paper divides C by the numbers of instances and bags: its C is
-    C P here. The weight of the unlabelled term of stMIL is our choice.
+    C P here. The weight of the unlabeled term of stMIL is our choice.
 
     References
     ----------
@@ -198,7 +198,7 @@ class WholeBagProblem(BagMarginProblem):
         sum_i b_i max(0, 2 / n_i - 1 - mean_j f(x_ij))
 
     for bags of n_i instances. The margin is the mean of a bag with one instance at 1 and all others at -1.
-    The problem is convex without unlabelled weights (sMIL); with them it is stMIL.
+    The problem is convex without unlabeled weights (sMIL); with them it is stMIL.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ class LabelledProblem(BagMarginProblem):
 def highest_share(scores: np.ndarray, weight: np.ndarray, target: float, blur: float) -> np.ndarray:
     """Return the share of every score that belongs to the highest scores, up to the total weight `target`.
 
-    Scores within `blur` of their neighbour are ties, and share the remaining weight evenly.
+    Scores within `blur` of their neighbor are ties, and share the remaining weight evenly.
     """
     order = np.argsort(-scores, kind="stable")
     group = np.cumsum(np.append(0, -np.diff(scores[order]) > blur))

@@ -1,4 +1,4 @@
-"""Multiple-instance logistic regression by expectation-maximisation, as in the paper."""
+"""Multiple-instance logistic regression by expectation-maximization, as in the paper."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def refuse_em(name: str, rules: Sequence[Rule], blocks: Blocks) -> None:
 def minimize_by_em(
     problem: InMemoryProblem, start: np.ndarray, penalty: ElasticNet, control: Control
 ) -> SolverResult:
-    """Minimise the negative log-likelihood of bags plus a penalty by EM with quadratic M steps.
+    """Minimize the negative log-likelihood of bags plus a penalty by EM with quadratic M steps.
 
-    The E step computes the posterior gamma of every instance. The M step maximises the second-order expansion
+    The E step computes the posterior gamma of every instance. The M step maximizes the second-order expansion
     of ::
 
         sum w [gamma eta - log(1 + exp(eta))] - penalty
@@ -95,7 +95,7 @@ def _iterate(
     """Do one E step and one M step without increasing the objective; return None if that is impossible."""
     columns = np.arange(problem.n_features)
     # By Fisher's identity, the gradient of the bag likelihood equals the gradient of the M step's objective,
-    # so that the E step is implicit. The curvature is that of labelled instances.
+    # so that the E step is implicit. The curvature is that of labeled instances.
     labelled = problem.instance_weight * expit(point.log_odds) * expit(-point.log_odds)
     curvature = problem.curvature_from(labelled, np.zeros_like(labelled), columns)
     model = QuadraticModel.of(curvature, columns, problem.n_features)

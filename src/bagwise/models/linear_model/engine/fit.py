@@ -53,7 +53,7 @@ def fit_null(problem: LinearBagProblem, control: Control) -> np.ndarray:
 
 
 def _minimise_smoothly(problem: LinearBagProblem, start: np.ndarray, control: Control) -> SolverResult:
-    """Minimise by a trust-region Newton method for rules with latent labels, and by L-BFGS for links."""
+    """Minimize by a trust-region Newton method for rules with latent labels, and by L-BFGS for links."""
     return minimize_smooth(
         problem.value_and_gradient,
         start,
@@ -113,7 +113,7 @@ class Fit:
         return replace(self, problem=self.problem.with_rule(rule))
 
     def solve(self, start: np.ndarray, warm_models: Sequence[WarmModel] = ()) -> SolverResult:
-        """Minimise from one start.
+        """Minimize from one start.
 
         Problems with an L1 norm are solved by proximal Newton steps. Large data use proximal Newton steps as
         well, because every evaluation is a pass over all bags: each step needs the curvature matrix once
@@ -130,7 +130,7 @@ class Fit:
         return _minimise_smoothly(problem, start, control)
 
     def search(self, around: np.ndarray | None = None) -> Sequence[SolverResult]:
-        """Minimise from all starts and return every solution; `around` is as in `search_l1`."""
+        """Minimize from all starts and return every solution; `around` is as in `search_l1`."""
         if self.penalty.l1 and not self.by_em:
             control = self.control
             lasso = LassoProblem(self.problem.without_ridge(), self.copy, tol=control.tol)
@@ -148,13 +148,13 @@ class Fit:
     def learn_rule(
         self, rules: Sequence[Rule], warm_starts: Sequence[np.ndarray] = ()
     ) -> list[LearnedResult]:
-        """Minimise over coefficients and rule from all starts, or from `warm_starts`."""
+        """Minimize over coefficients and rule from all starts, or from `warm_starts`."""
         return learn_rule(self, rules, warm_starts)
 
     def starts(self) -> list[np.ndarray]:
         """Return the starts without an L1 norm: the model without features, then random ones around it."""
         problem = self.problem
-        # With this scale, the log-odds of standardised instances have a standard deviation of about one.
+        # With this scale, the log-odds of standardized instances have a standard deviation of about one.
         spread = 1.0 / np.sqrt(max(1, problem.n_features))
         random = self.rng.normal(scale=spread, size=(self.n_init - 1, problem.n_features))
         starts = np.tile(fit_null(problem, self.control), (self.n_init, 1))
@@ -207,7 +207,7 @@ def search_l1(
 def _step(
     problem: LassoProblem, candidates: list[Any], randoms: np.ndarray, penalty: ElasticNet, control: Control
 ) -> list[L1Result]:
-    """Minimise from all candidates and random starts; return the distinct solutions, best first."""
+    """Minimize from all candidates and random starts; return the distinct solutions, best first."""
     results: list[L1Result] = []
     for candidate in candidates:
         results = _distinct([*results, minimize_l1(problem, candidate, penalty, control)])

@@ -147,11 +147,11 @@ class LargeFit:
         return cls(problem, Fit.of(sample, penalty, control, n_init, rng))
 
     def solve(self, start: np.ndarray) -> SolverResult:
-        """Minimise from one start."""
+        """Minimize from one start."""
         return self._run(start, self.problem.rule, 0)(self.problem.blocks)
 
     def search(self, around: np.ndarray | None = None) -> list[SolverResult]:
-        """Minimise from all starts."""
+        """Minimize from all starts."""
         results = self._search_on_sample(around)
         return finish_on_all(
             self.problem, results, lambda end, index: self._run(end.x, self.problem.rule, index)
@@ -169,7 +169,7 @@ class LargeFit:
     def learn_rule(
         self, rules: Sequence[Rule], warm_starts: Sequence[np.ndarray] = ()
     ) -> list[LearnedResult]:
-        """Minimise over coefficients and rule."""
+        """Minimize over coefficients and rule."""
         results = self.sample_fit.learn_rule(rules, warm_starts)
         if len(rules) == 1:
             return finish_on_all(self.problem, results, self._run_jointly)

@@ -46,7 +46,7 @@ class LearnedResult(SolverResult):
 def learn_rule(
     fit: Fit, rules: Sequence[Rule], warm_starts: Sequence[np.ndarray] = ()
 ) -> list[LearnedResult]:
-    """Minimise over coefficients and rule from the starts of the fit, or from `warm_starts`.
+    """Minimize over coefficients and rule from the starts of the fit, or from `warm_starts`.
 
     The objective per unit of bag weight is that of `LinearBagProblem` plus an L1 norm minus the log prior of
     the rule's parameters. Without L1 norm, unconstrained parameters of the rule and coefficients are fitted
@@ -57,7 +57,7 @@ def learn_rule(
     Parameters
     ----------
     fit : Fit
-        The fit, which minimises over the coefficients alone.
+        The fit, which minimizes over the coefficients alone.
     rules : sequence of Rule
         The rule to learn, or one rule for each value of a discrete parameter.
     warm_starts : sequence of arrays
@@ -186,7 +186,7 @@ def go_on(fit: Fit, end: LearnedResult, sample: LinearBagProblem) -> LearnedResu
 
 
 def _best_rule(fit: Fit, rules: Sequence[Rule], warm_starts: Sequence[np.ndarray]) -> list[LearnedResult]:
-    """Fit rules 1, 2, 4, 8, ..., then the neighbours of the best rule, and close rules from all starts."""
+    """Fit rules 1, 2, 4, 8, ..., then the neighbors of the best rule, and close rules from all starts."""
     best: dict[int, LearnedResult] = {}
     control = fit.control
 

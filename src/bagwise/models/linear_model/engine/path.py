@@ -24,7 +24,7 @@ from bagwise.solvers.working_set import ElasticNet
 
 # Maximum number of grid steps of the upward path beyond the largest alpha.
 _MAX_STEPS_BEYOND = 100
-# On the upward path, this optimality relative to alpha is enough to recognise an optimum. Parameters whose
+# On the upward path, this optimality relative to alpha is enough to recognize an optimum. Parameters whose
 # difference relative to the largest is smaller belong to the same optimum.
 _ROUGHLY, _CLOSE = 1e-3, 1e-2
 # Number of alphas of another path, beginning with the current one, whose warm models are tried.

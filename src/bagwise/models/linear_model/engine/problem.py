@@ -139,7 +139,7 @@ class LinearBagProblem:
     rule : Rule
         The rule that maps log-odds to the probability of a bag label.
     ridge : float
-        Strength of the squared norm, per unit of weight; the intercept is not penalised.
+        Strength of the squared norm, per unit of weight; the intercept is not penalized.
 
     Notes
     -----

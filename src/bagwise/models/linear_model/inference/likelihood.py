@@ -26,7 +26,7 @@ _LARGEST_PARAMETER = 300.0
 class FittedLikelihood:
     """Negative log-likelihood of bags near a fit, plus a ridge penalty, minus the log prior of the rule.
 
-    The parameters are the coefficients of the standardised features, the intercept, and the parameters of a
+    The parameters are the coefficients of the standardized features, the intercept, and the parameters of a
     learned rule. `free` is the mask of the parameters that vary; without an intercept, that parameter is
     fixed. Values are sums over bags, not means. Each evaluation is one pass over the bags, in memory or
     streamed.
@@ -269,7 +269,7 @@ def _scores(
 
 
 def likelihood_of(model: Any, training: Training, selected: np.ndarray) -> FittedLikelihood:
-    """Return the likelihood of bags near a model's parameters, with standardised selected features."""
+    """Return the likelihood of bags near a model's parameters, with standardized selected features."""
     blocks = training.bags.blocks(training.y, training.weight)
     if getattr(model, "scaler_", None) is not None and not model._has_original_scale:
         blocks = _with_features(blocks, model.scaler_.transform, len(selected))
