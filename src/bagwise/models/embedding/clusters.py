@@ -67,7 +67,7 @@ class ClusterEmbedding(Scaled, BagTransformer):
         The fitted `scale`.
     n_clusters_ : int
         Number of clusters, the length of a bag's vector.
-    idf_ : array of shape (n_clusters_,) or None
+    idf_ : array of shape (n_clusters,) or None
         The weights 1 + log((1 + n) / (1 + d_k)) for ``norm="tfidf"``.
     n_features_in_ : int
         Number of features of an instance.
