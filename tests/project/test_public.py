@@ -4,6 +4,7 @@ import ast
 import inspect
 import os
 import re
+import shlex
 import statistics
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import bagwise
+from bagwise.cli.parser import make_parser
 from bagwise.testing import all_estimators, all_rules, check_rule
 
 ROOT = Path(__file__).parents[2]
@@ -120,6 +122,24 @@ def test_the_readme_shows_what_its_example_prints(capsys):
     example, output = re.search(r"```python\n(.*?)```\n\n```\n(.*?)```", text, flags=re.S).groups()
     exec(example, {})
     assert capsys.readouterr().out == output
+
+
+def test_documented_commands_are_valid(capsys):
+    """Every ``bagwise ...`` line of a code block in the documentation is accepted by the parser."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    texts = [page.read_text() for page in pages if "reproduction" not in page.parts]
+    blocks = [block for text in texts for block in re.split(r"^```.*$", text, flags=re.M)[1::2]]
+    lines = "\n".join(blocks).replace("\\\n", " ").splitlines()
+    commands = [line.removeprefix("$ ") for line in lines if line.removeprefix("$ ").startswith("bagwise ")]
+    assert len(commands) >= 9
+    parser, refused = make_parser(), []
+    for command in commands:
+        try:
+            parser.parse_args(shlex.split(command, comments=True)[1:])
+        except SystemExit as error:
+            if error.code:
+                refused.append(f"{command}: {capsys.readouterr().err.splitlines()[-1]}")
+    assert not refused
 
 
 def test_the_readme_is_short():
