@@ -88,7 +88,7 @@ def test_a_csv_is_read_without_any_library_of_frames(tmp_path, capsys, monkeypat
     out = capsys.readouterr().out
     assert "features   2" in out and "0: 1 bag (50%), 1: 1 bag (50%)" in out
     assert main(["check", str(path), "--bag", "molecule"]) == 0
-    assert "labels             there are none" in capsys.readouterr().out
+    assert "labels             none, so only the instances were checked" in capsys.readouterr().out
 
 
 def test_everything_that_can_be_read_can_be_checked(tmp_path, capsys):
@@ -178,7 +178,7 @@ def test_all_adds_the_variants_and_rich_shows_them(tmp_path, capsys, monkeypatch
     ("options", "message"),
     [
         (["--bags", "5"], "--bags must be at least 20"),
-        (["--bags", "5000"], "ask for fewer or smaller bags"),
+        (["--bags", "5000"], "reduce n_bags or size"),
         (["--seed", "-1"], "--seed must be"),
         (["--out", "nowhere/page.html"], "there is no folder 'nowhere'"),
         (["--out", "picture.png"], "--out must end in .html"),

@@ -88,7 +88,13 @@ def test_other_models_are_shown_the_rules_that_the_data_support(folder, tmp_path
     ("model", "data", "kind", "out", "message"),
     [
         ("statistics", "train.csv", "path", "a.png", "has no penalty path; only milr and milr-cv have one"),
-        ("misssvm", "train.csv", "calibration", "a.png", "has no predict_proba, and scores have no"),
+        (
+            "misssvm",
+            "train.csv",
+            "calibration",
+            "a.png",
+            "has no predict_proba, but a calibration plot needs probabilities",
+        ),
         ("milr", "bare.npz", "calibration", "a.png", "has no labels, but the plot needs them"),
         ("softor", "new.csv", "rule", "a.png", "needs the bags that the model was fitted to"),
         ("milr", "train.csv", "path", "a.doc", "-o must end in one of"),

@@ -141,7 +141,9 @@ def test_no_bags(nothing):
 
 def test_a_bare_transformer_of_matrices_in_a_pipeline():
     pipeline = make_pipeline(StandardScaler(), plain())
-    with pytest.raises(TypeError, match=r"such as StandardScaler: OnInstances\(StandardScaler\(\)\)"):
+    with pytest.raises(
+        TypeError, match=r"wrap a transformer that expects a matrix: OnInstances\(StandardScaler\(\)\)"
+    ):
         pipeline.fit(DATA.bags, DATA.y)
 
 

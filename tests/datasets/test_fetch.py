@@ -46,10 +46,10 @@ def test_what_is_parsed_equals_the_prepared_arrays(dataset):
     assert f"{len(data.bags)} bags" in data.DESCR and "shuffle" in data.DESCR
 
 
-def test_every_data_set_names_its_source_and_licence():
+def test_every_data_set_names_its_source_and_license():
     for name in (name for name in bagwise.__all__ if name.startswith("fetch_")):
         tokens = getattr(bagwise, name).__doc__.split()
-        assert {"Source:", "Licence:", "Cite"} <= set(tokens), name
+        assert {"Source:", "License:", "Cite"} <= set(tokens), name
 
 
 def test_an_unknown_newsgroup_is_refused_with_the_known_ones():

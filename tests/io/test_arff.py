@@ -28,7 +28,7 @@ def test_a_relational_file_is_read_as_weka_writes_it(tmp_path):
     rows = "% first\nm1,\"0.5,1,red\\n-1e-3,?,'green'\\n\",2.5,1\n\n'm 2','{0 3, 2 green}',?,0\n"
     bags, y = load_bags(arff(tmp_path, rows))
     assert bags.ids.tolist() == ["m1", "m 2"] and y.tolist() == [1, 0]
-    assert bags.feature_names.tolist() == ["angle", "the charge", "colour"]
+    assert bags.feature_names.tolist() == ["angle", "the charge", "color"]
     assert np.array_equal(bags[0], [[0.5, 1, 0], [-0.001, np.nan, 1]], equal_nan=True)
     assert bags[1].tolist() == [[3, 0, 1]]
     assert np.array_equal(bags.bag_columns["weight"], [2.5, np.nan], equal_nan=True)

@@ -17,8 +17,8 @@ def bimodal(m):
     return CountTable([1.0, *np.zeros(m - 1), 1.0])
 
 
-def spread(m, centre, width, seed=0):
-    return centre + width * np.random.default_rng(seed).normal(size=m)
+def spread(m, center, width, seed=0):
+    return center + width * np.random.default_rng(seed).normal(size=m)
 
 
 CASES = {
@@ -110,9 +110,9 @@ TWO_CERTAIN = np.repeat([330.0, 0.0], [2, 7])  # two almost certain instances, a
         (CountTable([1.0, 0.0, 1e-300]), 1, TWO_CERTAIN),
     ],
 )
-def test_posteriors_and_second_derivatives_are_sums_over_labelings(rule, label, centre):
+def test_posteriors_and_second_derivatives_are_sums_over_labelings(rule, label, center):
     rng = np.random.default_rng(1)
-    log_odds, v = centre + 2.0 * rng.normal(size=9), rng.normal(size=9)
+    log_odds, v = center + 2.0 * rng.normal(size=9), rng.normal(size=9)
     weight = np.exp(rule.log_labeler(np.arange(10), 9)[label])
     with mp.workdps(60):
         eta = [mp.mpf(float(x)) for x in log_odds]

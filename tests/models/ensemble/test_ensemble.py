@@ -257,9 +257,9 @@ def test_uninformative_family_changes_few_predictions():
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["trees"], "unknown name 'trees'; expected names from 'extremes'"),
-        ([], "at least one"),
-        (["sets", "sets"], "without repetition"),
+        (["trees"], "unknown name 'trees'; valid names are 'extremes'"),
+        ([], "expected one or more of"),
+        (["sets", "sets"], "without duplicates"),
     ],
 )
 def test_invalid_families_are_refused(data, names, message):

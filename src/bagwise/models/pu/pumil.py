@@ -41,7 +41,7 @@ class _Machine:
 
 
 class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
-    """puMIL: a linear SVM on the key instance of every bag, for positive and unlabeled bags.
+    """Linear SVM on the key instance of every bag (puMIL), for positive and unlabeled bags.
 
     Every unlabeled bag b has a confidence v_b in [0, 1] that it is negative. For given confidences, the model
     is built in four steps. The n_positive most confident bags are taken as negative. A kernel density is
