@@ -54,7 +54,7 @@ def adam(ask: Ask, start: np.ndarray, control: Control, *, learning_rate: float,
     learning_rate : float
         Approximate size of a step in every coordinate.
     patience : int
-        Number of steps without a new lowest monitored value before the run stops.
+        The run stops after this many consecutive steps without a new lowest monitored value.
 
     Notes
     -----

@@ -37,10 +37,11 @@ class ConcaveConvexProblem(Protocol[Point]):
         """
 
 
-# Relative gap of the first step. The first step only has to find the next piece, not an accurate minimum.
+# Relative gap of the first step. The first step is used to find the next piece, so an accurate minimum is not
+# needed.
 _ROUGH = 1e-2
-# If the objective increases by more than this many tolerances, rounding errors prevented a solution of the
-# convex problem.
+# If the objective increases by more than this multiple of the tolerance, rounding errors are assumed to have
+# prevented an accurate solution of the convex problem.
 _RISE = 100.0
 
 

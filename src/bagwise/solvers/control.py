@@ -23,7 +23,7 @@ class Control:
     max_iter : int
         Maximum number of iterations.
     on_iteration : callable, optional
-        Called with the index of the iteration and the value of the objective.
+        Called with the iteration number and the objective.
     stop : threading.Event
         Stop flag, set by Ctrl-C (`solvers.interrupt`). A run then ends after the current step. It returns the
         status INTERRUPTED and the best parameters so far.
@@ -52,5 +52,5 @@ class Control:
         return replace(self, checkpoint=self.checkpoint.within(name))
 
     def without_checkpoint(self) -> Control:
-        """Return the control for a run without checkpoint, which is repeated after a crash."""
+        """Return the control for a run without a checkpoint, which restarts after a crash."""
         return replace(self, checkpoint=NO_CHECKPOINT)

@@ -19,19 +19,20 @@ from bagwise.solvers.rows import DenseRows, Rows
 _SMALL = 2048
 _SHARE = 3
 
-# The run has stalled after this many working sets without a decrease.
+# Number of consecutive working sets without a decrease after which the run has stalled.
 _PATIENCE = 8
 
-# Minimum number of steps that a working set counts for: the cost of its bookkeeping. Otherwise, working sets
-# with a single step (caused by rounding errors) would take very long to reach the step limit.
+# Each working set counts as at least this many steps, to account for its bookkeeping. Otherwise, a run of
+# working sets with a single step each (caused by rounding errors) would take very long to reach the step
+# limit.
 _LEAST_STEPS = 25
 
-# A Newton step in m free variables costs about as much as this times m^2 pairwise steps, and is tried at the
-# same interval.
+# A Newton step in m free variables costs about as much as `_POLISH` m^2 pairwise steps, and is tried at this
+# interval.
 _POLISH = 0.01
 
-# A variable counts as at a bound if its distance is below this share of the interval and of the largest
-# variable.
+# A variable is considered to be at a bound if its distance to the bound is below this fraction of the
+# interval and of the largest variable.
 _AT_BOUND = 1e-12
 
 
@@ -49,8 +50,8 @@ class DualResult(SolverResult):
     gap : float
         Duality gap: an upper bound on the difference between `value` and the optimum.
     violation : float
-        Largest slope of a pair of variables that can still change. The gradients of variables inside their
-        bounds differ by at most this value.
+        Largest slope over the pairs of variables that can still change. The gradients of variables inside
+        their bounds differ by at most this value.
     """
 
     product: np.ndarray
@@ -171,8 +172,8 @@ def solve_dual(
         members = _working_set(u, gradient, lower, upper, largest_set)
         moved, slopes = u[members], gradient[members]
         bounds = readonly(lower[members], upper[members])
-        # Reduce the violation tenfold: enough to justify a new set, without polishing a set that is still
-        # wrong.
+        # Reduce the violation tenfold before a new set is selected; more accuracy would be wasted on a set
+        # that will change.
         end = min(control.max_iter, steps + max(1000, int(_POLISH * len(members) ** 2)))
         least = min(control.max_iter, steps + _LEAST_STEPS)
         for rows, local, diagonal, budget in matrix.parts(points[members]):
@@ -184,7 +185,7 @@ def solve_dual(
         steps = max(steps, least)
         change = moved - u[members]
         changed = np.flatnonzero(change)
-        if not len(changed):  # the violation is below what rounding lets a step see
+        if not len(changed):  # the violation is below the rounding error of a step
             status = Status.STALLED
             break
         u[members] = moved

@@ -14,7 +14,7 @@ from bagwise.data.blocks import Block, Blocks, run_together
 from bagwise.solvers.control import Control
 from bagwise.solvers.result import SolverResult, Status
 
-# A relative increase of the objective below this is a rounding error.
+# Relative increases of the objective below this value are treated as rounding errors.
 _ROUNDING = 1e-9
 _MOST_HALVINGS = 30
 
@@ -57,7 +57,7 @@ class EMModel(Protocol):
         """Convert a vector to parameters; `params` is a template for their structure."""
 
     def watch(self, statistics: Any) -> float | None:
-        """Return a value to record for every iteration in addition to the objective, or None."""
+        """Return a value that is recorded in every iteration in addition to the objective, or None."""
 
 
 def run_em(
@@ -106,7 +106,7 @@ def run_em(
     -------
     list of EMResult
         Results in the order of the starts; ``x`` contains the parameters of the model. If the run is stopped,
-        the list omits starts that had not begun, except the first: it is never empty.
+        starts that had not begun are omitted, except the first one, so the list is never empty.
     """
     seeds = rng.randint(np.iinfo(np.int32).max, size=n_init)
 

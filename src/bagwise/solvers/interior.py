@@ -80,7 +80,7 @@ def solve_dual_interior(
     """
     matrix = _Factored(factor, points)
     width = upper - lower
-    # The start is the center of the box, shifted so that the sum is correct.
+    # The starting point is the center of the box, shifted so that the variables have the required sum.
     u = lower + width * np.clip((total - lower.sum()) / width.sum(), 1e-3, 1.0 - 1e-3)
     gradient = matrix.times(u) + q
     y = float(np.median(gradient))
@@ -155,7 +155,7 @@ def _direction(
 
 
 def _longest(positive: np.ndarray, change: np.ndarray) -> float:
-    """Return the largest step that keeps values positive; at most 1e10."""
+    """Return the largest step, up to 1e10, that keeps all values positive."""
     falling = change < 0
     return float(np.min(-positive[falling] / change[falling], initial=1e10))
 
@@ -249,7 +249,7 @@ def solve_dual_either_way(
     final = solve(control=more, start=near)
     if not final.converged and first.gap < final.gap:
         final = solve(control=more, start=first.x, product=first.product)
-    # Rounding errors prevent convergence if this many steps do not suffice.
+    # If this many steps do not suffice, convergence is prevented by rounding errors.
     status = Status.STALLED if final.status is Status.MAX_ITER else final.status
     return replace(final, status=status, n_iter=first.n_iter + final.n_iter)
 
@@ -294,8 +294,8 @@ def _near_the_optimum(
     if not np.isfinite(solution.x).all():
         return None
     slope = solution.product[local] + linear - solution.multiplier
-    # Complementarity has two factors: the distance to the bound and the slope. The factor that vanishes at
-    # the optimum is much smaller.
+    # Complementarity means that the distance to the bound or the slope is zero. The factor that vanishes at
+    # the optimum is much smaller than the other one.
     steep = np.abs(slope) / max(float(np.abs(slope).max()), np.finfo(float).tiny)
     width, u = high - low, solution.x
     u = np.where((slope > 0) & ((u - low) / width < steep), low, u)

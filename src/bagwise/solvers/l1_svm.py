@@ -31,12 +31,15 @@ def minimize_l1_svm(M: np.ndarray, sign: np.ndarray, cost: np.ndarray) -> tuple[
     the result therefore does not depend on duplicates or on the order of the rows.
     """
     if not np.isfinite(M).all():
-        raise ValueError("the feature vectors of the bags must be finite; scale the features down.")
+        raise ValueError(
+            "the feature vectors of the bags contain infinite or NaN values; scale the features to smaller "
+            "values."
+        )
     rows, inverse = np.unique(np.column_stack([sign, M]), axis=0, return_inverse=True)
     sign, M, cost = rows[:, 0], rows[:, 1:], np.bincount(inverse.ravel(), weights=cost)
     n, p = M.shape
     signed = sign[:, None] * M
-    # Columns u, v, the intercept, and the errors.
+    # Columns: u, v, the intercept, and the slack variables.
     A = sp.hstack([signed, -signed, sign[:, None], sp.eye_array(n)], format="csc")
     c = np.concatenate([np.ones(2 * p), [0.0], cost])
     bounds = np.column_stack([np.zeros(2 * p + 1 + n), np.full(2 * p + 1 + n, np.inf)])
@@ -59,8 +62,8 @@ def best_intercept(scores: np.ndarray, sign: np.ndarray, cost: np.ndarray) -> fl
 
     If an interval of intercepts is optimal, return its midpoint.
     """
-    # The sum is convex and piecewise linear. Its slope changes at these values by the cost, and the slope to
-    # the left of all of them is determined by the positive examples.
+    # The sum is convex and piecewise linear in b. At each of these values, its slope increases by the cost of
+    # the example. Only the positive examples contribute to the slope to the left of all values.
     breakpoints = sign - scores
     order = np.argsort(breakpoints, kind="stable")
     slope = np.cumsum(np.append(-cost[sign > 0].sum(), cost[order]))

@@ -14,7 +14,7 @@ from bagwise.solvers.quadratic import QuadraticModel
 from bagwise.solvers.result import SolverResult, Status, plain_of, result_of, rounding_tol
 from bagwise.solvers.working_set import ElasticNet, Point, with_likely, working_set
 
-# Sufficient decrease in the line search.
+# Sufficient decrease in the line search, as a fraction of the expected decrease.
 _ARMIJO = 1e-4
 # Number of halvings of a step in the line search, and number of divisions by ten after them. With unscaled
 # features far from the origin, steps can become a billion times shorter.
@@ -28,7 +28,8 @@ _RESTRICT_TO, _CURVATURE_OF = 0.4, 0.5
 _LEAST_COST, _COLUMNS_PER_POINT = 3, 8
 # The minimum of a quadratic model is computed to this fraction of the current violation.
 _MODEL_TOL = 1e-2
-# Steps continue to this fraction of the tolerance. The last step is cheap, and the margin covers rounding.
+# Steps continue until the violation is below this fraction of the tolerance. The last step is cheap, and the
+# margin covers rounding errors.
 _STEP_TOL = 0.15
 
 
@@ -185,7 +186,7 @@ def minimize_l1(
         restriction = run.restrict(violation)
         n_before = len(run.history)
         status = run.descend(restriction)
-        # Another check of all columns is only useful after a successful run on a subset of them.
+        # Checking all columns again is only useful after a successful run on a subset of them.
         is_whole = restriction.problem is problem
         if is_whole or status is not Status.CONVERGED or len(run.history) == n_before:
             break
@@ -297,7 +298,7 @@ class _MinimisationState:
     # ------------------------------------------------------------ methods for a restricted problem
 
     def descend(self, restriction: Restriction) -> Status:
-        """Run steps until the optimality conditions hold in these columns or no step lowers the objective."""
+        """Take steps until these columns are optimal or no step lowers the objective."""
         problem, penalty = restriction.problem, self.penalty
         point = problem.enter(self.point)
         violation = penalty.violation(point)
@@ -329,7 +330,8 @@ class _MinimisationState:
             point = next_point
             self.history.append(value)
             violation = penalty.violation(point)
-            # The first step changes the selected features, so it is not a test of the model.
+            # The first step can change the set of selected features, so it does not show how accurate the
+            # model is.
             if size < 1 or (not is_first and self._is_slow(self.model, violation.max(), worst)):
                 self.model = None
             is_first = False
@@ -345,10 +347,10 @@ class _MinimisationState:
         self.checkpoint.keep(state)
 
     def _new_model(self, restriction: Restriction, point: Any, wanted: np.ndarray) -> QuadraticModel:
-        """Compute a quadratic model in the wanted columns and in columns that are likely to be wanted next.
+        """Compute a quadratic model in the requested columns and in those that are likely to follow.
 
         If the previous model lacked a column and these are more than half of the columns, use all columns. If
-        the function is not convex, additional columns are useless. A warm model saves the computation.
+        the function is not convex, no columns are added. If a warm model is available, nothing is computed.
         """
         for index, warm in enumerate(self.warm_models):
             if np.array_equal(warm.columns, restriction.columns) and warm.model.inside[wanted].all():
@@ -365,7 +367,7 @@ class _MinimisationState:
         return model
 
     def _is_slow(self, model: QuadraticModel, now: float, before: float) -> bool:
-        """Whether further steps at this rate would cost more than a new model."""
+        """Return whether further steps at this rate of convergence would cost more than a new model."""
         if now <= self.tol:
             return False
         if now >= before:

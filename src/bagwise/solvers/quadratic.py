@@ -8,9 +8,10 @@ import numpy as np
 
 from bagwise.solvers.working_set import ElasticNet, Point
 
-# Smallest trusted curvature, relative to the largest. Constant and collinear columns have less.
+# Smallest trusted curvature, relative to the largest. The curvature of constant and collinear columns is
+# smaller.
 _FLATTEST = 1e-8
-# A step updates the model only if its curvature is within this factor of the predicted curvature.
+# A step updates the model only if the observed curvature is within this factor of the predicted curvature.
 _LARGEST_RATIO = 1e4
 # Relative increases of the diagonal that are tried to make the curvature convex. A convex model can be used
 # for many steps, and updates correct the error.
@@ -90,7 +91,7 @@ def _flattest(H: np.ndarray) -> float:
 
 
 def _is_convex(H: np.ndarray) -> bool:
-    """Whether H is safely positive definite."""
+    """Return whether H is positive definite by a safe margin."""
     try:
         np.linalg.cholesky(H - _flattest(H) * np.eye(len(H)))
     except np.linalg.LinAlgError:

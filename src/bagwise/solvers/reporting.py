@@ -80,7 +80,7 @@ class Reporter:
 
     @contextmanager
     def progress(self, n_steps: int) -> Iterator[Callable[[str], None]]:
-        """Count steps on the live line; yield a function to call with a short text when a step begins."""
+        """Count steps on the live line; yield a function that announces the next step by a short text."""
         begun = count()
         yield lambda text: self.doing(f"{next(begun)} of {n_steps}" + (f": {text}" if text else ""))
 
@@ -120,7 +120,7 @@ class Reporter:
 
 
 def _begin_line(name: str) -> bool:
-    """Whether a live line is available; begin one on an interactive terminal if there is none."""
+    """Return whether a live line is available; start one on an interactive terminal if there is none."""
     global _line
     if threading.current_thread() is not threading.main_thread():
         return _line is not None

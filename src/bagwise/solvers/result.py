@@ -18,12 +18,12 @@ class Status(Enum):
     """How a solver run ended. The value is the text of the warning."""
 
     CONVERGED = "converged"
-    MAX_ITER = "reached max_iter={max_iter} before tol={tol}; raise max_iter or tol, or scale the features"
+    MAX_ITER = "reached max_iter={max_iter} before tol={tol}; increase max_iter or tol, or scale the features"
     STALLED = (
-        "could not lower the objective any further although tol={tol} is not reached; raise tol, scale "
-        "the features, or raise the penalty"
+        "could not lower the objective any further although tol={tol} was not reached; increase tol, scale "
+        "the features, or increase the penalty"
     )
-    NOT_FINITE = "computed a value that is not finite; scale the features or raise the penalty"
+    NOT_FINITE = "computed a value that is not finite; scale the features or increase the penalty"
     INTERRUPTED = "was interrupted; the best parameters so far are kept"
 
 
@@ -79,7 +79,7 @@ def result_of(plain: dict[str, Any]) -> SolverResult:
 
 
 def rounding_tol(value: float) -> float:
-    """Return the gradient below which steps change an objective by less than its rounding error."""
+    """Return the gradient norm below which a step changes the objective by less than its rounding error."""
     return 10 * float(np.sqrt(np.finfo(float).eps)) * max(1.0, abs(value))
 
 
@@ -95,7 +95,7 @@ def as_totals(result: Result, total: float) -> Result:
 
 
 class Recorded:
-    """Attributes that `record_result` sets on an estimator, for type checkers."""
+    """Declares, for type checkers, the attributes that `record_result` sets on an estimator."""
 
     n_iter_: int
     converged_: bool

@@ -52,7 +52,7 @@ class DenseRows:
         if 2 * len(distinct) > len(self.matrix):  # a copy would be nearly as large
             yield *view, _ANY
             return
-        # A copy costs about as much as this number of steps without a copy.
+        # A copy costs about as much as this many steps without a copy.
         yield *view, len(distinct) // 4
         yield *readonly(self.square(distinct), local, self.diagonal[distinct]), _ANY
 

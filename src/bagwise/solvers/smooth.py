@@ -103,7 +103,7 @@ def _minimize(
     except _Stopped:
         interrupted = True
     interrupted = interrupted and not watch.is_lost
-    if watch.value < watch.history[-1]:  # a failed line search of scipy evaluated a better point
+    if watch.value < watch.history[-1]:  # scipy's line search failed but evaluated a better point
         watch.history.append(watch.value)
     n_iter = len(watch.history) - 1 - n_before
     # If no step lowers the value and the gradient is this small, only rounding errors remain.
@@ -120,7 +120,7 @@ def _minimize(
 
 
 class _Stopped(Exception):  # noqa: N818 - not an error
-    """Raised to leave scipy's loop when the stop flag is set or the loop would not terminate."""
+    """Exception that leaves scipy's loop when the stop flag is set or the loop would not terminate."""
 
 
 class _Watch:
@@ -144,7 +144,7 @@ class _Watch:
         self.multiplied: tuple[np.ndarray, np.ndarray] | None = None
 
     def start(self, x: np.ndarray) -> None:
-        """Evaluate the start or the point in the checkpoint; a run that is stopped early returns it."""
+        """Evaluate the starting point or the stored point, the result of a run that is stopped early."""
         state = self.checkpoint.state()
         if state is not None:
             x, self.radius = state["x"], state["radius"]
@@ -191,7 +191,8 @@ class _Watch:
         """Return the Hessian product with a check of the stop flag, because one step needs many products.
 
         In exact arithmetic, conjugate gradients end after at most one product per variable. Near the limits
-        of the floating-point range, rounding errors can make scipy's loop endless. The run is then abandoned.
+        of the floating-point range, rounding errors can cause an infinite loop in scipy. The run is then
+        stopped.
         """
 
         def product(x: np.ndarray, v: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-# At least this many violating columns can be added at a time.
+# Number of violating columns that can always be added at a time.
 _FEWEST_NEW = 20
 
 
@@ -78,7 +78,7 @@ def with_likely(point: Point, wanted: np.ndarray, threshold: float) -> np.ndarra
 
 
 def _with_largest(inside: np.ndarray, others: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Add the largest of `others` to a set: as many as the set has, but up to `_FEWEST_NEW` in any case."""
+    """Add the largest of `others` to a set: at most max(set size, `_FEWEST_NEW`)."""
     if len(others) > _FEWEST_NEW:
         most = max(_FEWEST_NEW, np.count_nonzero(inside))
         others = others[np.argsort(-size[others], kind="stable")[:most]]

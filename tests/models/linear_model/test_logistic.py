@@ -212,7 +212,7 @@ def test_one_positive_bag_is_enough(data):
 
 
 def test_running_out_of_iterations_is_not_convergence(data):
-    with pytest.warns(ConvergenceWarning, match=r"reached max_iter=1 before tol=1e-06; raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match=r"reached max_iter=1 before tol=1e-06; increase max_iter"):
         model = MILogisticRegression(l1_ratio=0.0, max_iter=1, random_state=0).fit(data.bags, data.y)
     assert not model.converged_
 

@@ -333,7 +333,7 @@ def test_posteriors_need_a_label_for_every_bag():
 
 def test_too_few_iterations_warn_with_a_remedy():
     data = make_mixture_bags(60, separation=1.0, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="reached max_iter=1 before tol=1e-06; raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match="reached max_iter=1 before tol=1e-06; increase max_iter"):
         MIMixture(n_init=1, max_iter=1, random_state=0).fit(data.bags, data.y)
 
 
