@@ -45,7 +45,8 @@ def test_the_report_says_what_was_compared():
     base = SoftORLogisticRegression(alpha=0.1, n_init=1)
     diagnosis = diagnose_rule(data.bags, data.y, estimator=base, cv=3, random_state=0)
     assert diagnosis.best == "threshold"
-    assert diagnosis.sentence.startswith("The data ") and "at least 3 positive instances" in diagnosis.sentence
+    assert diagnosis.sentence.startswith("The data ")
+    assert "at least 3 positive instances" in diagnosis.sentence
     assert "held-out bags agree" in diagnosis.sentence
     table = diagnosis.summary()
     assert str(diagnosis) == table
