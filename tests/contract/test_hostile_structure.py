@@ -85,5 +85,5 @@ def test_a_machine_without_support_says_its_intercept():
 def test_a_linear_program_of_numbers_that_are_none_is_refused():
     from bagwise.solvers.l1_svm import minimize_l1_svm
 
-    with pytest.raises(ValueError, match="the feature vectors of the bags must be finite"):
+    with pytest.raises(ValueError, match="the feature vectors of the bags contain infinite or NaN values"):
         minimize_l1_svm(np.array([[np.inf], [0.0]]), np.array([1.0, -1.0]), np.ones(2))
