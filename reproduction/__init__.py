@@ -2,8 +2,8 @@
 
 Every module of this package with a list ``EXPERIMENTS`` is found automatically. `framework` defines
 experiments, `runner` computes and stores their cells, and `code` decides which stored cells are still valid.
-The leaderboard has one function per model (`leaderboard_models`), one protocol (`nested`) and comparisons
-over data sets (`ranks`). `labelled` fits mixtures to labels that `MIMixture.fit` rejects.
+The leaderboard consists of one function per model (`leaderboard_models`), a protocol (`nested`) and
+comparisons across data sets (`ranks`). `labelled` fits mixtures to labels that `MIMixture.fit` rejects.
 """
 
 from importlib import import_module

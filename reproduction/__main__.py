@@ -41,9 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quick", action="store_true", help="short run of a few seconds, to test that everything works"
     )
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="seed of all randomness (default: 0)"
-    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
     parser.add_argument(
         "--out",
         type=Path,
@@ -53,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--fresh", action="store_true", help="compute stored cells again")
     parser.add_argument(
-        "--stored", action="store_true", help="compute nothing; report the stored cells (long experiments)"
+        "--stored", action="store_true", help="compute nothing; report the stored cells (some experiments)"
     )
     add_json_argument(parser)
 
@@ -94,7 +92,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     except OSError as error:
         raise CommandError(f"cannot write to {str(arguments.out)!r}: {error.strerror}.") from error
     if arguments.fresh and arguments.stored:
-        raise CommandError("--fresh and --stored exclude each other; use only one of them.")
+        raise CommandError("--fresh and --stored are mutually exclusive; use only one of them.")
     settings = Settings(quick=arguments.quick, seed=arguments.seed)
     names = list(dict.fromkeys(arguments.names))
     pages = [_run_one(experiments[name], settings, arguments, screen) for name in names]
@@ -137,21 +135,21 @@ def _run_one(
         )
         raise
     for table in reports[0].tables:
-        screen.table(replace(table, note=""))  # notes are on the page only
+        screen.table(replace(table, note=""))  # notes appear only on the page
     screen.line(f"written: {page}")
     screen.line()
     return page
 
 
 def _fetch(experiment: Experiment) -> None:
-    """Download the data before processes start, so that there is one progress bar and one error message."""
+    """Download the data before processes start, so that there is only one progress bar or error message."""
     from bagwise.datasets._download import original_files
 
     missing = experiment.missing_files()
     if missing:
         raise CommandError(
             f"{missing[0]!r} does not exist; {experiment.name} needs this file, which cannot be downloaded: "
-            "store it in the folder that the environment variable BAGWISE_DATA names."
+            "store it in the folder that the environment variable BAGWISE_DATA specifies."
         )
     for dataset in experiment.needs_data:
         try:

@@ -23,8 +23,8 @@ from reproduction.framework import (
 DATASETS = ("musk1", "musk2", "elephant", "fox", "tiger")
 N_FOLDS, N_REPEATS = 10, 10
 
-# Accuracies of the two SVM pipelines, computed independently of this library with the same protocol of
-# shuffled folds: 5 shuffles for standardized features, 3 for ranks.
+# Accuracies of the two SVM pipelines, computed independently of this library with the same protocol: shuffled
+# folds, with 5 shuffles for standardized features and 3 for ranks.
 REFERENCE = {
     "svm": {"musk1": 0.915, "musk2": 0.859, "elephant": 0.815, "fox": 0.621, "tiger": 0.732},
     "svm_rank": {"musk1": 0.880, "musk2": 0.820, "elephant": 0.878, "fox": 0.677, "tiger": 0.847},
@@ -40,7 +40,7 @@ TITLES = {
 
 
 def make_model(name: str, seed: int) -> Any:
-    """Make one of the models of the table."""
+    """Make one of the models in the table."""
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -81,7 +81,7 @@ def _fetched(dataset: str) -> Any:
 
 
 def cells(settings: Settings) -> list[Cell]:
-    """Return one cell for every data set, model and repeat."""
+    """Return one cell for each combination of data set, model and repeat."""
     names = ("musk1",) if settings.quick else DATASETS
     n_folds, n_repeats = (2, 2) if settings.quick else (N_FOLDS, N_REPEATS)
     return [
@@ -111,18 +111,19 @@ def report(results: Mapping[str, Any], settings: Settings) -> Report:
             rows.append({"model": "reference", **{name: f"{100 * reference[name]:.1f}" for name in names}})
     folds, repeats = (2, 2) if settings.quick else (N_FOLDS, N_REPEATS)
     text = (
-        f"Accuracy in percent of {folds}-fold stratified cross-validation over bags, mean of {repeats} "
-        "shuffles ± its standard error over shuffles. All models use the same folds. No parameter is tuned. "
-        "`MILogisticRegression` has a ridge penalty with `alpha=10`. The logistic regression of single "
-        "instances has `C=0.1` on standardized instances. The random forest has 100 trees. The support "
-        "vector machines on the minimum and maximum of every feature have `C=10` and the default kernel.\n\n"
+        f"Accuracies (in percent) are means over {repeats} shuffles of {folds}-fold stratified "
+        "cross-validation over bags, ± the standard error over shuffles. All models use the same folds. No "
+        "parameter is tuned. `MILogisticRegression` uses a ridge penalty with `alpha=10`. The "
+        "instance-level logistic regression uses `C=0.1` on standardized instances. The random forest uses "
+        "100 trees. The support vector machines use the minimum and maximum of every feature, `C=10` and "
+        "the default kernel.\n\n"
         "The reference was computed independently of this library from prepared copies of the same data. It "
         "uses the same pipelines, with 5 shuffles for standardized features and 3 for ranks."
     )
     note = (
-        "On Musk, the minimum and maximum of each feature are most informative, and the mean rule is better "
-        "than the or-rule. On the images, whose features have long tails, ranks help. Giving every instance "
-        "the label of its bag is already a strong baseline there."
+        "On Musk, the minimum and maximum of each feature are the most informative, and the mean rule is "
+        "better than the or-rule. On the image sets, whose features have long tails, ranks help. Assigning "
+        "every instance the label of its bag is already a strong baseline there."
     )
     return Report(text, [Table("Accuracy", rows, note)], [Figure("accuracy", _figure(accuracies, names))])
 

@@ -1,12 +1,12 @@
-"""Keys of the code that cells run: while the key is unchanged, a cell would compute the same result.
+"""Keys of the code that cells run: as long as the key is unchanged, a cell computes the same result.
 
 The key of a cell function covers:
 
 - In ``reproduction``: the definitions that the function uses, directly or indirectly, in its module or in
-  others. Cells stay valid when a report, a note or another experiment of the same file changes.
+  others. Cells stay valid when a report, a note or another experiment in the same file changes.
 - In bagwise: all modules that these definitions import, directly or indirectly, at the top of a file or
-  inside a function. These are covered completely. For a name that a package re-exports, only the module that
-  defines it is covered.
+  inside a function. These modules are covered completely. For a name that a package re-exports, only the
+  module that defines it is covered.
 
 Comments, docstrings, layout and the version number of bagwise are ignored. So are other libraries, whose
 versions are on the page, and imports with a computed name. Source files are read, never executed.
@@ -27,12 +27,12 @@ import bagwise
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _IMPORTS = (ast.Import, ast.ImportFrom)
-# A release does not change results: every version counts as the version in which cells were first stored.
+# A release does not change results: every version is treated as the version in which cells were first stored.
 _VERSION = ast.dump(ast.parse('__version__ = "0.1.0"').body[0])
 
 
 class Part(NamedTuple):
-    """A module, or the definition of one name in it."""
+    """A module, or a single definition in it."""
 
     module: str
     name: str = ""
@@ -52,7 +52,7 @@ class Sources:
         library = Path(bagwise.__file__).parent if library is None else Path(library)
         self.experiments, self.library = experiments.name, library.name
         self.folders = {experiments.name: experiments, library.name: library}
-        # Functions share much code: read and parse every part only once.
+        # Functions share code, so every part is read and parsed only once.
         self._file = cache(self._find_file)
         self._source = cache(self._read_source)
         self._uses = cache(self._find_uses)

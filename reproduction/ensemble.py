@@ -85,7 +85,7 @@ def run_cell(problem: str, model: str, n_folds: int, repeat: int, seed: int) -> 
     splits = list(folds.split(np.zeros(len(y)), y))
     held = cross_predict(make_model(model, seed), bags, y, splits)
     score = held.score
-    assert score is not None  # all models have scores for two classes
+    assert score is not None  # all models return scores for two classes
     result = {
         "right": held.is_right.astype(int),
         "auc": float(np.mean([_auc(score[test], y[test]) for _, test in splits])),
@@ -99,7 +99,7 @@ def run_cell(problem: str, model: str, n_folds: int, repeat: int, seed: int) -> 
 
 
 def _auc(scores: np.ndarray, y: np.ndarray) -> float:
-    """Return the AUC inside one fold, whose scores come from a single fitted model."""
+    """Return the AUC within one fold, whose scores come from a single fitted model."""
     from sklearn.metrics import roc_auc_score
 
     return float(roc_auc_score(y, scores))

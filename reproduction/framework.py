@@ -1,4 +1,4 @@
-"""Base classes: an experiment consists of independent cells and a report made of their results.
+"""Base classes: an experiment consists of independent cells and a report made from their results.
 
 Each paper has a module with a list ``EXPERIMENTS``. An experiment lists its cells and turns their results
 into tables and figures. A cell is a module-level function with JSON-compatible arguments; it computes one
@@ -42,7 +42,7 @@ class Settings:
     quick : bool
         Whether to run only a short test of less than ten seconds.
     seed : int
-        The seed of all randomness; cells derive their seeds from it and from their arguments.
+        The random seed; cells derive their seeds from it and from their arguments.
     """
 
     quick: bool = False
@@ -56,7 +56,8 @@ class Cell:
     Attributes
     ----------
     key : str
-        Name of the cell, unique in the experiment; letters, digits, ``-``, ``_``, ``.`` and ``+``.
+        Name of the cell, unique within the experiment; may contain letters, digits, ``-``, ``_``, ``.`` and
+        ``+``.
     run : callable
         A module-level function that returns JSON-compatible values; NumPy scalars and arrays are allowed.
     arguments : mapping
@@ -81,7 +82,7 @@ class Report:
     figures : list of Figure
         Figures, whose short names become part of the file names.
     data : dict of list of dict
-        Rows of additional CSV files that are too long for a page, by the short name of the file.
+        Rows that are too long for a page and are written to CSV files, by the short name of the file.
     """
 
     text: str
@@ -92,14 +93,14 @@ class Report:
 
 @dataclass(frozen=True)
 class Experiment:
-    """Rerun of one table or figure of a paper.
+    """Rerun of one table or figure from a paper.
 
     Attributes
     ----------
     name : str
         Name, as in ``python -m reproduction NAME``.
     title : str
-        Description of the experiment, one line.
+        One-line description of the experiment.
     paper : str
         The paper, and the table or figure in it.
     cells : callable
@@ -109,7 +110,7 @@ class Experiment:
     minutes : float
         Approximate duration of a full run on two cores.
     needs_data : tuple of str
-        Names of the data sets that it fetches.
+        Names of the data sets that the experiment fetches.
     is_partial : bool
         Whether `report` also accepts a subset of the cells, and states the size of the subset.
     needs_files : tuple of str
@@ -133,7 +134,7 @@ class Experiment:
 
 
 def mean_and_error(values) -> tuple[float, float]:
-    """Return the mean of repeats and its standard error (NaN for a single repeat)."""
+    """Return the mean over repeats and its standard error (NaN for a single repeat)."""
     values = np.asarray(values, dtype=float)
     if len(values) < 2:
         return float(values.mean()), math.nan
@@ -141,7 +142,7 @@ def mean_and_error(values) -> tuple[float, float]:
 
 
 def paired_difference(ours, theirs) -> tuple[float, float]:
-    """Return the mean difference in accuracy of two models, and its standard error over bags.
+    """Return the mean difference in accuracy between two models, and its standard error over bags.
 
     Parameters
     ----------
@@ -152,7 +153,7 @@ def paired_difference(ours, theirs) -> tuple[float, float]:
 
 
 def with_error(values, digits: int = 1, factor: float = 100.0) -> str:
-    """Format the mean of repeats and its standard error, by default in percent: "87.6 ± 0.4"."""
+    """Format the mean over repeats and its standard error, by default in percent: "87.6 ± 0.4"."""
     mean, error = mean_and_error(values)
     if math.isnan(error):
         return f"{factor * mean:.{digits}f}"

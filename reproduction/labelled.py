@@ -1,4 +1,4 @@
-"""Mixture fits that `MIMixture.fit` rejects: to bags of a single class, and to unknown labels."""
+"""Mixture fits that `MIMixture.fit` rejects: to bags from a single class, and to unknown labels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def fit_labelled(model: MIMixture, X: BagsLike, y: np.ndarray, start: Start | No
     model : MIMixture
         The model; fitted in place.
     X : Bags, list of arrays, 3-D or 2-D array
-        The training bags, all of weight 1.
+        The training bags, all with weight 1.
     y : array of shape (n_bags,)
         1, 0, or -1 for unknown.
     start : callable, optional

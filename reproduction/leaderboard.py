@@ -63,7 +63,7 @@ MODELS: tuple[Callable[..., Any], ...] = (
 )
 # Repetitions on each classic data set, and on each of the ten newsgroups.
 N_REPEATS, N_REPEATS_NEWS = 10, 3
-# Slow models have fewer repetitions: more than 0.5 s per fit on Elephant, or 10 s on Musk2.
+# Slow models (more than 0.5 s per fit on Elephant, or 10 s on Musk2) have fewer repetitions.
 FEWER = dict.fromkeys(
     (
         "mimm",
@@ -113,7 +113,7 @@ def _repeats(run: Callable[..., Any], dataset: str) -> int:
 
 
 def _can_run(run: Callable[..., Any]) -> bool:
-    """Whether the dependencies of a model are installed: the network is skipped without torch."""
+    """Return whether the dependencies of a model are installed; the network requires torch."""
     return run is not models.attention or find_spec("torch") is not None
 
 
@@ -156,13 +156,13 @@ def _rankings(board: Board) -> list[tuple[str, Ranking]]:
 
 
 def _missing(board: Board) -> str:
-    """Describe the missing results of a page that is made from a part of the cells."""
+    """Describe the results that are missing on a page made from only some of the cells."""
     gaps = sum((dataset, model) not in board.cells for dataset in board.datasets for model in board.titles)
     lacking = [dataset for dataset in (*CLASSIC, *NEWSGROUPS) if dataset not in board.datasets]
     if not gaps and not lacking:
         return ""
     rest = f"; there are no results on {', '.join(lacking)} yet" if lacking else ""
-    return f"\n**Incomplete**: {gaps} results of a model on a data set are missing (-){rest}.\n"
+    return f"\n**Incomplete**: {gaps} combinations of model and data set have no results (-){rest}.\n"
 
 
 def title_of(run: Callable[..., Any]) -> str:
@@ -177,41 +177,42 @@ def _of_ranks(ranked: tuple[str, Ranking]) -> str:
     return f"""
 **{title}, {k} models on {n} data sets.** Best mean ranks: {ranks.names[0]} ({ranks.ranks[0]:.1f}),
 {ranks.names[1]} ({ranks.ranks[1]:.1f}), {ranks.names[2]} ({ranks.ranks[2]:.1f}). Friedman's test of equal
-performance: p = {ranks.friedman:.1g}. By Wilcoxon's test with Holm's correction, {len(pairs)} of
+performance: p = {ranks.friedman:.1g}. In Wilcoxon's test with Holm's correction, {len(pairs)} of
 {k * (k - 1) // 2} pairs differ at the 5 % level. The smallest possible p value of this test is
 {min(1.0, k * (k - 1) / 2**n):.2g}.
 """
 
 
 _TEXT = """
-Stratified {n_folds}-fold cross-validation over bags, repeated with different shuffles. A complete run has ten
-repetitions on the classic data sets and three on the newsgroups. Models with slow fits have three repetitions
-on all data sets. The tables show the number of repetitions on this page. All models use the same folds.
+Models are evaluated by stratified {n_folds}-fold cross-validation over bags, repeated with different
+shuffles. A complete run has ten repetitions on the classic data sets and three on the newsgroups. Slow models
+have three repetitions on all data sets. The tables show the number of repetitions on this page. All models
+use the same folds.
 
-Models are tuned by the accuracy in 3 stratified folds of their training bags, with these grids: C of SVMs on
-bag vectors and on whole bags: 0.1, 1, ..., 1000. C of SVMs of instances: 1, 10, 100 (sbMIL: 1, 10). Ridge
-penalties: 1, 10, 100 (SORLR: 10). C of ridge logistic regressions: 0.1, ..., 1000 on vectors and 0.001, ...,
-1 on instances. C of MILES: 0.5, 2, 8. Margin of APR: 1 or 2. Distance of the neighbor methods: minimal, or
-mean of minimal distances. Mixture: a diagonal Gaussian of all features, or a full Gaussian of ten principal
-components. All other parameters have their defaults: the library's width of Gaussian kernels, the default
-feature scaling of each model, and trees without tuning.
+Models are tuned by their accuracy in 3 stratified folds within the training bags, with these grids. C for
+SVMs on bag vectors and on whole bags: 0.1, 1, ..., 1000. C for instance-level SVMs: 1, 10, 100 (sbMIL: 1,
+10). Ridge penalties: 1, 10, 100 (SORLR: 10). C for ridge logistic regressions: 0.1, ..., 1000 on vectors and
+0.001, ..., 1 on instances. C for MILES: 0.5, 2, 8. Margin for APR: 1 or 2. Distance for the neighbor methods:
+minimal, or mean of minimal distances. Mixture: diagonal Gaussians on all features, or full Gaussians on ten
+principal components. All other parameters have their default values, including the width of Gaussian kernels
+and the feature scaling of each model. Trees are not tuned.
 
-Bag vectors and bag kernels that need no labels are computed once from all training bags. DD-SVM has 10 starts
-per class and diverse density has 5, which is few. Boosting has 50 trees, and logistic regressions of
-instances have one start. The network has default parameters, with a fifth of its training bags held out for
-early stopping. The ensemble has default parameters too. It calibrates and weights its families by ten folds
-of its training bags. Its recipe was developed on the five classic sets (see the page *ensemble*). Times are
-processor seconds of one thread.
+Bag vectors and bag kernels that need no labels are computed once from all training bags. DD-SVM uses 10
+starts per class and diverse density uses 5, which is few. Boosting uses 50 trees, and instance-level logistic
+regressions use one start. The network has default parameters and holds out a fifth of its training bags for
+early stopping. The ensemble also has default parameters. It calibrates and weights its families with ten
+folds within the training bags. Its recipe was developed on the five classic sets (see the page *ensemble*).
+Times are processor seconds on one thread.
 
-Five data sets can show little. With five data sets, Wilcoxon's signed-rank test cannot find any difference at
-the 5 % level, because its smallest p value is 2/32 = 0.0625. A correction for many models increases it
-further. A single data set has so few bags that most models do not differ significantly from the best (see the
-last table). A claim such as "one point better on Musk1" is a claim about a single molecule. The ten
-newsgroups come from one collection and were prepared in the same way, so they are less informative than ten
-unrelated data sets.
+Five data sets are too few for firm conclusions. With five data sets, Wilcoxon's signed-rank test cannot find
+any difference at the 5 % level, because its smallest p value is 2/32 = 0.0625. The correction for many
+comparisons increases it further. A single data set has so few bags that most models do not differ
+significantly from the best (see the last table). A claim such as "one point better on Musk1" is a claim about
+a single molecule. The ten newsgroups come from the same collection and were prepared in the same way, so they
+are less informative than ten unrelated data sets.
 
-For your tests: [{cells_file}]({cells_file}) has the scores of every model, data set and repetition. It also
-shows which bags were classified correctly (r) and wrongly (w), in the order of the data.
+For further tests, [{cells_file}]({cells_file}) contains the scores of every model, data set and repetition.
+It also shows which bags were classified correctly (r) or incorrectly (w), in the order of the data.
 """
 
 EXPERIMENTS = [

@@ -1,8 +1,8 @@
-"""The models of the leaderboard: functions of a seed that run as cells with one nested protocol.
+"""The models on the leaderboard: functions of a seed that run as cells with one nested protocol.
 
-Each function makes a model whose fit includes tuning by three folds of the training bags. Distances, kernels
-and bag vectors that do not depend on the tuned parameters are computed once per fit, from its training bags.
-With one function per model, a cell depends only on the code of its model.
+Each function makes a model whose fit includes tuning in three folds within the training bags. Distances,
+kernels and bag vectors that do not depend on the tuned parameters are computed once per fit, from all
+training bags. With one function per model, a cell depends only on the code of its model.
 """
 
 from __future__ import annotations
@@ -46,22 +46,22 @@ FEW_COSTS = [1.0, 10.0, 100.0]
 
 
 def chosen(model: Any, grid: Any, seed: int) -> GridSearchCV:
-    """Wrap a model in a grid search by the accuracy in three folds of its training bags."""
+    """Wrap a model in a grid search by accuracy, with three folds within the training bags."""
     return GridSearchCV(model, grid, cv=StratifiedKFold(N_INNER, shuffle=True, random_state=seed))
 
 
 def logistic(seed: int) -> GridSearchCV:
-    """Make a ridge logistic regression of vectors."""
+    """Make a ridge logistic regression on vectors."""
     return chosen(LogisticRegression(max_iter=2000), {"C": COSTS}, seed)
 
 
 def machine(seed: int) -> GridSearchCV:
-    """Make a support vector machine of vectors with a Gaussian kernel."""
+    """Make a support vector machine on vectors with a Gaussian kernel."""
     return chosen(SVC(), {"C": COSTS}, seed)
 
 
 class KernelRows(TransformerMixin, BaseEstimator):
-    """Bag kernels with the training bags, computed once for all settings of the following SVM."""
+    """Kernel values with the training bags, computed once for all settings of the SVM that follows."""
 
     def __init__(self, kernels=("set",)):
         self.kernels = kernels
@@ -78,7 +78,7 @@ class KernelRows(TransformerMixin, BaseEstimator):
 
 
 def kernel_machine(kernels: tuple[str, ...], seed: int) -> Any:
-    """Make an SVM of whole bags, on features scaled to the range 0 to 1."""
+    """Make an SVM on whole bags, with features scaled to the range 0 to 1."""
     rows = KernelRows(kernels)
     return make_pipeline(
         OnInstances(MinMaxScaler()), rows, chosen(SetKernelSVC(kernel="precomputed"), {"C": COSTS}, seed)
@@ -89,7 +89,7 @@ def kernel_machine(kernels: tuple[str, ...], seed: int) -> Any:
 
 
 def linear(rule: str, seed: int) -> GridSearchCV:
-    """Make a ridge logistic regression of instances with the given rule."""
+    """Make an instance-level ridge logistic regression with the given bag rule."""
     model = MILogisticRegression(rule, l1_ratio=0.0, n_init=1, random_state=seed)
     return chosen(model, {"alpha": [1.0, 10.0, 100.0]}, seed)
 

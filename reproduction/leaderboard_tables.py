@@ -1,4 +1,4 @@
-"""The tables of the leaderboard: scores by model and data set, and detectable differences."""
+"""The tables on the leaderboard: scores by model and data set, and detectable differences."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Board:
         self.titles = {model: title for model, title in titles.items() if model in present}
 
     def values(self, dataset: str, model: str, score: str) -> list[float]:
-        """Return a score for every repetition; the list is empty if the model has no such score."""
+        """Return a score for every repetition; the list is empty if the model does not have this score."""
         scores = [cell[score] for cell in self.cells.get((dataset, model), ())]
         return [value for value in scores if value is not None]
 
@@ -83,8 +83,8 @@ def tables_of(board: Board) -> list[Table]:
     tables = [_accuracy(board, classic)]
     for score, title, digits, factor in (
         ("auc", "AUC (%), from pairs of bags in the same fold", 1, 100.0),
-        ("log_loss", "Log loss of models with probabilities", 3, 1.0),
-        ("seconds", "Processor seconds of a fit, including tuning", 2, 1.0),
+        ("log_loss", "Log loss of models that predict probabilities", 3, 1.0),
+        ("seconds", "Processor seconds per fit, including tuning", 2, 1.0),
     ):
         tables.append(Table(title, _rows(board, classic, score, digits, factor, best_is_high=score == "auc")))
     if groups:
@@ -99,8 +99,8 @@ def _accuracy(board: Board, classic: Sequence[str]) -> Table:
     mean = f"{100 * np.mean(list(majority.values())):.1f}"
     rows.append({"model": "(larger class)", **larger, "mean": mean, "repetitions": ""})
     note = (
-        "Mean of repetitions ± its standard error over repetitions, which shows the variation between "
-        "shuffles. Another sample of bags would change the accuracy far more; see the last table."
+        "Mean over repetitions ± its standard error, which shows the variation between shuffles. Another "
+        "sample of bags would change the accuracy far more; see the last table."
     )
     return Table("Accuracy (%), classic data sets", rows, note)
 
@@ -108,7 +108,7 @@ def _accuracy(board: Board, classic: Sequence[str]) -> Table:
 def _rows(
     board: Board, datasets: Sequence[str], score: str, digits: int, factor: float, *, best_is_high: bool
 ) -> list[dict[str, Any]]:
-    """Make a row for every model with this score on any data set, best mean first."""
+    """Make a row for every model that has this score on any data set; the best mean comes first."""
     rows, order = [], []
     for model, title in board.titles.items():
         values = {d: board.values(d, model, score) for d in datasets}
@@ -128,13 +128,13 @@ def _rows(
 
 
 def unsettled(board: Board, n_folds: int) -> str:
-    """List the models with fits that did not converge, with the number of these fits."""
+    """List the models with fits that did not converge, and the number of these fits."""
     counts = {model: [0, 0] for model in board.titles}
     for (_, model), cells in board.cells.items():
         counts[model][0] += sum(cell["unsettled"] for cell in cells)
         counts[model][1] += n_folds * len(cells)
     entries = [f"{board.titles[m]} ({bad} of {fits} fits)" for m, (bad, fits) in counts.items() if bad]
-    return f"\nFits with a warning that they did not converge: {'; '.join(entries) or 'none'}.\n"
+    return f"\nFits with a convergence warning: {'; '.join(entries) or 'none'}.\n"
 
 
 def _newsgroups(board: Board, groups: Sequence[str]) -> Table:
@@ -164,7 +164,7 @@ def _newsgroups(board: Board, groups: Sequence[str]) -> Table:
 
 
 def scaling_study(board: Board, before: str, after: Sequence[str]) -> Table | None:
-    """Compare pipelines with a pipeline that differs only in its scaling, paired by bags."""
+    """Compare pipelines with a pipeline that differs only in its scaling, paired by bag."""
     classic = [dataset for dataset in board.datasets if dataset in CLASSIC]
     after = [model for model in after if all((d, model) in board.cells for d in classic)]
     if not after or not all((d, before) in board.cells for d in classic):
@@ -189,9 +189,9 @@ def scaling_study(board: Board, before: str, after: Sequence[str]) -> Table | No
             }
         )
     note = (
-        "Accuracy in percent ± its standard error over repetitions. Gains are paired by bags; their standard "
+        "Accuracy in percent ± its standard error over repetitions. Gains are paired by bag; their standard "
         "error over bags shows the variation between samples of bags. The first variant ranks instances "
-        '(``scale="rank"``), the second ranks the minima and maxima (a `RankScaler` after them). In an '
+        '(``scale="rank"``); the second ranks the minima and maxima (a `RankScaler` after them). In an '
         "earlier nested study, whose settings are not recorded here, the mean rose from 78.8 to 84.1."
     )
     return Table("Ranks instead of standardized features", rows, note)
@@ -218,14 +218,14 @@ def against_the_best(board: Board, model: str) -> Table | None:
         for title, rival in (("best here", best), ("best elsewhere", best_elsewhere)):
             theirs = board.right(dataset, rival)
             row[title] = f"{board.titles[rival]} ({100 * theirs.mean():.1f})"
-            row[f"difference to the {title}"] = _gain(*paired_difference(ours, theirs))
+            row[f"difference from the {title}"] = _gain(*paired_difference(ours, theirs))
         rows.append(row)
     note = (
-        f"*Best here*: the model, among {len(others)} other models, with the highest accuracy on the same "
-        "folds that are shown. With this many models, the first one is partly first by luck, especially on "
-        "few bags. It could not have been chosen beforehand. *Best elsewhere*: the model with the best mean "
-        "rank on all other data sets, which could have been chosen beforehand. Differences ± their standard "
-        "error over bags."
+        f"*Best here*: the model with the highest accuracy among {len(others)} other models, on the same "
+        "folds that are shown. With this many models, the best one is partly the best by chance, especially "
+        "on few bags. It could not have been chosen beforehand. *Best elsewhere*: the model with the best "
+        "mean rank on all other data sets, which could have been chosen beforehand. Differences are shown ± "
+        "their standard error over bags."
     )
     return Table("The ensemble against single models", rows, note)
 
@@ -255,8 +255,8 @@ def what_can_be_seen(board: Board) -> Table:
         )
     note = (
         "Both errors are standard errors over bags. The error of an accuracy is computed at the mean "
-        "accuracy of all models. The error of a difference is that of two models on the same bags (median "
-        "over all pairs). A two-sided test at the 5 % level detects a difference of 2.8 standard errors with "
-        "80 % power, if the two models were chosen beforehand."
+        "accuracy of all models. The error of a difference refers to two models on the same bags (median "
+        "over all pairs). A two-sided test at the 5 % level detects a difference of 2.8 standard errors "
+        "with 80 % power, if the two models were chosen beforehand."
     )
     return Table("Detectable differences per data set", rows, note)

@@ -25,7 +25,7 @@ TINY_RIDGE = 0.01
 
 
 def make_model(method: str, seed: int, n_init: int = 5, alpha: Any = None) -> Any:
-    """Make a model of the tables; `alpha` is the penalty of "lasso-fixed"."""
+    """Make a model from the tables; `alpha` is the penalty for "lasso-fixed"."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -61,7 +61,7 @@ def quietly_fit(model, bags, y) -> Any:
 
 
 def bag_scores(model, bags) -> np.ndarray:
-    """Return scores of bags in two columns: noisy-OR of the instances, and log-odds by the model's rule.
+    """Return bag scores in two columns: noisy-OR of the instances, and log-odds under the model's rule.
 
     The noisy-OR probability is at least one half if ``sum_j log(1 + exp(eta_j))`` is at least log 2. Unlike
     the probability, this sum also ranks bags whose probability rounds to one.
@@ -73,7 +73,7 @@ def bag_scores(model, bags) -> np.ndarray:
 
 
 def evaluate(y: np.ndarray, scores: np.ndarray) -> dict[str, float]:
-    """Return accuracy and AUC of both scores."""
+    """Return accuracy and AUC for both scores."""
     measures = {}
     for name, score in zip(("or", "own"), scores.T, strict=True):
         # Infinite log-odds are valid for ranking, but the metric needs finite values.
@@ -84,7 +84,7 @@ def evaluate(y: np.ndarray, scores: np.ndarray) -> dict[str, float]:
 
 
 def cross_validate(model, bags, y: np.ndarray, n_folds: int, seed: int) -> dict[str, float]:
-    """Evaluate the pooled scores of all held-out bags."""
+    """Evaluate the pooled scores on all held-out bags."""
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
     splits = list(folds.split(np.zeros(len(y)), y))
     held = cross_predict(model, bags, y, splits, outputs=[bag_scores], fit=quietly_fit)
@@ -93,7 +93,7 @@ def cross_validate(model, bags, y: np.ndarray, n_folds: int, seed: int) -> dict[
 
 # ---------------------------------------------------------------------- table 3
 
-# Data set of the coefficients; "Dr" and "Er" refit them without the penalty and its shrinkage.
+# Data set that determines the coefficients; "Dr" and "Er" refit them without the penalty and its shrinkage.
 SCHEMES = {"D": "musk1", "E": "musk1", "F": "musk2", "Dr": "musk1", "Er": "musk1"}
 TITLES = {
     "lasso-bic": "MILR-LASSO (BIC)",
@@ -116,7 +116,8 @@ PRINTED_SIMULATED = {
     ("F", "s3"): ("0.18 ± 0.003", "0.46 ± 0.009"),
     ("F", "s0"): ("0.18 ± 0.003", "0.45 ± 0.011"),
 }
-# Repeats of each scheme and method; fewer than the paper's 100, so that the table takes minutes on two cores.
+# Repeats for each scheme and method; fewer than the paper's 100, so that the table takes minutes on two
+# cores.
 REPEATS = {"D": 50, "E": 50, "F": 20, "Dr": 20, "Er": 20}
 # Combinations that are skipped: "Dr" and "Er" only test the strength of the signal, which needs no links.
 NOT_RUN = {("Dr", "s3"), ("Dr", "s0"), ("Er", "s3"), ("Er", "s0")}
@@ -143,7 +144,7 @@ def generating_coefficients(name: str, refit: bool) -> tuple[np.ndarray, float]:
 
 
 def draw_scheme(scheme: str, repeat: int, seed: int) -> Any:
-    """Draw bags of both classes with standard normal features and the coefficients from Musk."""
+    """Draw bags from both classes with standard normal features and the coefficients from Musk."""
     rng = np.random.RandomState([seed, ord(scheme[0]), repeat])
     coef, intercept = generating_coefficients(SCHEMES[scheme], scheme.endswith("r"))
     while True:
@@ -189,7 +190,7 @@ def table3_cells(settings: Settings) -> list[Cell]:
 
 
 def table3_report(results: Mapping[str, Any], settings: Settings) -> Report:
-    """Compare accuracy and AUC of both scores with the paper."""
+    """Compare accuracy and AUC for both scores with the paper."""
     rows = []
     for scheme in SCHEMES:
         for method in TITLES:
@@ -212,7 +213,7 @@ def table3_report(results: Mapping[str, Any], settings: Settings) -> Report:
 
 
 def score_columns(runs) -> dict[str, str]:
-    """Format accuracy and AUC of both scores for a table."""
+    """Format accuracy and AUC for both scores as table cells."""
     return {
         f"{title}, {score}": with_error([r[f"{short} {measure}"] for r in runs], 2, 1.0) if runs else ""
         for title, measure in (("ACC", "acc"), ("AUC", "auc"))
@@ -221,38 +222,39 @@ def score_columns(runs) -> dict[str, str]:
 
 
 TABLE3_TEXT = """
-Each data set has 100 bags with 166 standard normal features. Bag sizes are 5 (D), Poisson(4) + 1 (E) and
+Each data set contains 100 bags with 166 standard normal features. Bag sizes are 5 (D), Poisson(4) + 1 (E) and
 Poisson(64) + 1 (F). The coefficients are those of the LASSO chosen by BIC on the standardized Musk1 (D, E)
 and Musk2 (F). For Dr and Er, they are refitted without the penalty on the selected features. Nonzero
 coefficients: {counts}.
 
-The scores of held-out bags are pooled over 10 stratified folds; the tables show mean over data sets ±
-standard error. *noisy-or*: the paper's prediction rule for every method, noisy-OR of the fitted instance
-probabilities with threshold 0.5. *own*: the probability by the rule that the model was fitted with. MILR-s(3)
-and s(0) have a ridge of {ridge}, because their likelihood has no maximum with more features than bags. There
-are 50 repeats for D and E and 20 for the others (100 in the paper), with one random start per step of the
-LASSO path.
+The scores on held-out bags are pooled over 10 stratified folds; the tables show the mean over data sets ±
+standard error. *noisy-or*: the paper's prediction rule for every method, the noisy-OR of the fitted instance
+probabilities with threshold 0.5. *own*: the probability under the rule that the model was fitted with.
+MILR-s(3) and MILR-s(0) are the paper's *links*, softmax and mean. They use a ridge of {ridge}, because their
+likelihood has no maximum with more features than bags. There are 50 repeats for D and E and 20 for the others
+(100 in the paper), with one random start per step of the LASSO path.
 """
 FINDINGS3_TEXT = """
-The paper's accuracies of D and E cannot be reached with the coefficients that BIC selects here. Even the
-generating model has an AUC of only 0.56 and 0.67, below the paper's 0.62 and 0.75 of a fitted LASSO. The
+The paper's accuracies on D and E cannot be reached with the coefficients that BIC selects here. Even the
+generating model has an AUC of only 0.56 and 0.67, below the paper's 0.62 and 0.75 for a fitted LASSO. The
 penalty shrinks the three coefficients so much that they have little effect. With the same features refitted
-without the penalty, LASSO reaches an AUC of 0.75 and 0.76. The paper's coefficients, about 8 of them, are
+without the penalty, LASSO reaches an AUC of 0.75 and 0.76. The paper's model, with about 8 coefficients, is
 between these two cases. In the paper, E is easier than D, because large bags are more often positive
 regardless of their features. This order is reproduced with the shrunk coefficients; with the refitted ones,
 the difference is within the error.
 
-In F, the paper's accuracy of 0.18 for the links is an artefact of the prediction rule. The noisy-OR of 65
+On F, the paper's accuracy of 0.18 for the links is an artifact of the prediction rule. The noisy-OR over 65
 instances predicts all bags as positive, so the accuracy is the share of positive bags: 0.18 in the paper and
-0.34 here. By its own rule, s(0) is as accurate as predicting the majority class, and s(3) is less accurate.
-The paper's LASSO with its 0.82 also just predicts the larger class. The features in F are only weakly
-informative: the generating model has an AUC of 0.61, and LASSO, which selects other features, has 0.50.
+0.34 here. With its own prediction rule, MILR-s(0) is as accurate as predicting the majority class, and
+MILR-s(3) is less accurate. The paper's LASSO, with an accuracy of 0.82, also just predicts the majority
+class. The features in F are only weakly informative: the generating model has an AUC of 0.61. LASSO, which
+selects other features, has an AUC of 0.50.
 """
 
 EXPERIMENTS = [
     Experiment(
         name="milr-table3",
-        title="LASSO and links on simulated bags that resemble Musk",
+        title="LASSO, softmax and mean links on simulated bags that resemble Musk",
         paper=f"{PAPER}: Table III.",
         cells=table3_cells,
         report=table3_report,

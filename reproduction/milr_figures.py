@@ -54,7 +54,7 @@ def figure_cells(settings: Settings) -> list[Cell]:
 
 
 def _drawn(results: Mapping[str, Any]) -> int:
-    """Return the index of the data set whose chosen lambda is nearest to the paper's."""
+    """Return the index of the data set whose chosen lambda is closest to the paper's."""
     return min(range(len(results)), key=lambda index: abs(results[f"set{index}"]["lambda"] - PAPER_LAMBDA))
 
 
@@ -69,10 +69,10 @@ def _choices(results: Mapping[str, Any]) -> Table:
 
 CHOICES_NOTE = (
     "*deviance* and *error*: deviance per held-out bag at the chosen lambda, and its standard error over "
-    "folds. *from below*: number of lambdas at which the path with increasing lambda has found a better "
+    "folds. *from below*: number of lambdas at which the path with increasing lambda finds a better "
     "solution than the path with decreasing lambda."
 )
-FIGURE_SETTING = "100 bags of 3 instances, 100 features of which 5 are active, as in Table II. "
+FIGURE_SETTING = "Data: 100 bags of 3 instances with 100 features, of which 5 are active, as in Table II. "
 
 
 def figure1_report(results: Mapping[str, Any], settings: Settings) -> Report:
@@ -82,10 +82,10 @@ def figure1_report(results: Mapping[str, Any], settings: Settings) -> Report:
     model, _ = _demonstration(_drawn(results), settings.seed)
     low, high = (pick(value["lambda"] for value in results.values()) for pick in (min, max))
     text = (
-        f"{FIGURE_SETTING}Mean deviance of a held-out bag over 10 folds, with bounds of one standard error; "
-        f"the folds are drawn once. The paper chooses lambda = {PAPER_LAMBDA} on its data set, which is not "
-        f"available. The figure shows the data set, out of {len(results)}, whose lambda is nearest "
-        f"({model.alpha_:.2f}). The printed lambda is at the lower end of our range ({low:.2f} to "
+        f"{FIGURE_SETTING}The curve is the mean deviance per held-out bag over 10 folds, ± one standard "
+        f"error; the folds are drawn once. The paper chooses lambda = {PAPER_LAMBDA} on its data set, which "
+        f"is not available. Of {len(results)} simulated data sets, the figure shows the one with the closest "
+        f"lambda ({model.alpha_:.2f}). The printed lambda is at the lower end of our range ({low:.2f} to "
         f"{high:.2f}), as expected for a data set with unusually informative features."
     )
     return Report(text, [_choices(results)], [Figure("deviance", plot_cv(model).figure_)])
@@ -102,8 +102,8 @@ def figure2_report(results: Mapping[str, Any], settings: Settings) -> Report:
         f"{FIGURE_SETTING}Red: active features; blue: inactive features. At the chosen lambda = "
         f"{model.alpha_:.2f}, the model contains {drawn['active in']} of 5 active features and "
         f"{drawn['others in']} of the 95 inactive ones. A path can jump, because bag likelihoods have "
-        "several optima. At every lambda, the figure shows the better solution of two paths, with decreasing "
-        "and with increasing lambda."
+        "several optima. At every lambda, the figure shows the better of two solutions, from a path with "
+        "decreasing lambda and a path with increasing lambda."
     )
     return Report(text, [_choices(results)], [Figure("path", figure)])
 

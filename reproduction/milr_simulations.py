@@ -21,9 +21,9 @@ PRINTED_ESTIMATES = {
     "naive": ((-0.19, 0.02, 0.39), (0.34, 0.01, 0.80), (-0.33, 0.01, 0.77), (0.01, 0.01, 0.03)),
     "MILR": ((-2.29, 0.05, 0.93), (1.28, 0.06, 0.86), (-1.02, 0.04, 0.87), (0.04, 0.03, 0.06)),
 }
-# A fit with a larger coefficient diverges: its bags are (almost) separable.
+# A fit with a coefficient beyond this bound diverges: its bags are (almost) separable.
 DIVERGED = 10.0
-# Standard deviations of the random starts of the paper's algorithm.
+# Standard deviations of the random starts for the paper's algorithm.
 SPREADS = (0.0, 1.0, 2.0, 3.0)
 
 
@@ -31,12 +31,12 @@ def ordinary_errors(X: np.ndarray, theta: np.ndarray) -> np.ndarray:
     """Return the standard errors of a logistic regression from its information matrix, intercept first."""
     design = np.column_stack([np.ones(len(X)), X])
     p = expit(design @ theta)
-    # Use a pseudo-inverse, because candidates of the forward selection can be collinear.
+    # Use a pseudo-inverse, because candidate features in the forward selection can be collinear.
     return np.sqrt(np.diagonal(np.linalg.pinv(design.T @ (design * (p * (1 - p))[:, None]))))
 
 
 def draw_estimation_data(n_bags: int, index: int, seed: int) -> Any:
-    """Draw a data set of Table I."""
+    """Draw a data set for Table I."""
     rng = np.random.RandomState([seed, n_bags, index])
     return make_noisy_or_bags(n_bags, size=3, coef=TRUTH[1:], intercept=TRUTH[0], random_state=rng)
 
@@ -76,7 +76,7 @@ def estimates(n_bags: int, first: int, n_sets: int, seed: int) -> list[dict[str,
 def printed_em(
     bags, y: np.ndarray, start: np.ndarray, *, tol: float = 1e-4, max_iter: int = 500
 ) -> np.ndarray:
-    """Run the paper's algorithm as printed: joint update of all coordinates, clipped probabilities."""
+    """Run the paper's algorithm as printed: it updates all coordinates jointly and clips probabilities."""
     design = np.column_stack([np.ones(bags.n_instances), bags.instances])
     label = np.repeat(y, bags.sizes)
     theta = start
@@ -148,7 +148,7 @@ def table1_report(results: Mapping[str, Any], settings: Settings) -> Report:
     causes = []
     for title, sets in variants:
         row = {"MILR": title} | {f"beta{i} = {TRUTH[i]:g}": _average(sets, "MILR", i) for i in range(4)}
-        # By symmetry, beta1 and -beta2 have the same distribution, so that the mean of their sum is zero.
+        # By symmetry, beta1 and -beta2 have the same distribution, so the mean of beta1 + beta2 is zero.
         gap = [s["MILR"][1] + s["MILR"][2] for s in sets]
         causes.append(row | {"beta1 + beta2": with_error(gap, 2, 1.0)})
     slope, large = (
@@ -175,9 +175,9 @@ def _power(sets, method: str, i: int) -> float:
 
 
 TABLE1_TEXT = """
-Each data set has 100 bags of 3 instances with 3 standard normal features. *MILR*:
+Each data set contains 100 bags of 3 instances with 3 standard normal features. *MILR*:
 `MILogisticRegression(alpha=0)` with Wald tests from the observed information matrix. *naive*: logistic
-regression of instances that have the label of their bag, with Wald tests from its information matrix. The
+regression on instances labeled with the label of their bag, with Wald tests from its information matrix. The
 tables show mean estimates ± standard error over data sets, and the power of the two-sided Wald test at the 5
 % level.
 """
@@ -186,11 +186,11 @@ The results of the naive model agree with the paper, so the data agree too. The 
 The paper's means are further from the true values and vary more, and its test of the intercept has a power of
 0.93, compared with {power:.2f} here.
 
-Maximum likelihood is biased away from zero by the order 1 / bags: the mean slope is {slope:.2f} with 100 bags
-and {large:.2f} with 400. This explains a part of the difference. None of our fits diverges. By symmetry,
-beta1 and -beta2 have the same distribution. The printed 1.28 ± 0.06 and -1.02 ± 0.04 (sum 0.26 ± 0.07)
-therefore differ by 3.6 standard errors from any result that the experiment can produce. So the difference
-comes from the fits.
+The maximum likelihood estimate is biased away from zero by the order of 1 / (number of bags): the mean slope
+is {slope:.2f} with 100 bags and {large:.2f} with 400. This explains part of the difference. None of our fits
+diverges. By symmetry, beta1 and -beta2 have the same distribution. The printed 1.28 ± 0.06 and -1.02 ± 0.04
+(sum 0.26 ± 0.07) therefore differ by 3.6 standard errors from any result that the experiment can produce. So
+the difference must come from the fits.
 
 From starts near zero, the printed EM converges to the same optimum as our fits. From more distant starts,
 some of its fits diverge, because its quadratic steps are not halved when they overshoot. A few diverging fits
@@ -216,7 +216,7 @@ PRINTED_RATES = {"A": (0.78, 0.15), "B": (0.72, 0.06), "C": (0.58, 0.07)}
 
 
 def draw_selection_data(index: int, seed: int) -> Any:
-    """Draw a data set of schemes A to C; its five active features are at random indices."""
+    """Draw a data set for schemes A to C; its five active features are at random indices."""
     rng = np.random.RandomState([seed, 2, index])
     coef = np.zeros(N_FEATURES)
     coef[rng.permutation(N_FEATURES)[: len(ACTIVE)]] = ACTIVE
@@ -229,7 +229,7 @@ def printed_alpha_max(sizes: np.ndarray, y: np.ndarray) -> float:
 
 
 def naive_forward(X: np.ndarray, z: np.ndarray, level: float = 0.05) -> np.ndarray:
-    """Select features forward by Wald tests of logistic regressions; return the mask of selected features."""
+    """Run forward selection with Wald tests of logistic regressions; return the mask of selected features."""
     order: list[int] = []
     while len(order) < X.shape[1]:
         absent = [k for k in range(X.shape[1]) if k not in order]
@@ -256,7 +256,7 @@ def _last_p_value(X: np.ndarray, z: np.ndarray) -> float:
 
 
 def redrawn_choice(bags, y: np.ndarray, alphas: np.ndarray, seed: int) -> float:
-    """Return the alpha with the least deviance, with new folds for each alpha as in the paper's box."""
+    """Return the alpha with the smallest deviance; each alpha uses new folds, as in the paper's algorithm."""
     from sklearn.model_selection import StratifiedKFold
 
     from bagwise.models.linear_model import milr_path
@@ -345,17 +345,17 @@ def table2_report(results: Mapping[str, Any], settings: Settings) -> Report:
 
 
 TABLE2_TEXT = """
-Each data set has 100 bags of 3 instances and 100 standard normal features. The intercept is -2 (the paper
-does not print it), and five features at random indices have the coefficients -2, -1, 1, 2 and 0.5. The table
-shows the selected share of the 5 active features (true positive) and of the 95 inactive features (false
-positive), mean over data sets ± standard error. All rows use the same data sets. LASSO: 20 lambdas from the
-exact lambda_max (or the printed bound) to 0.001 of it, as in the paper.
+Each data set contains 100 bags of 3 instances and 100 standard normal features. The intercept is -2 (the
+paper does not print it), and five features at random indices have the coefficients -2, -1, 1, 2 and 0.5. The
+table shows the selected share of the 5 active features (true positive) and of the 95 inactive features (false
+positive): mean over data sets ± standard error. All rows use the same data sets. LASSO uses 20 lambdas from
+the exact lambda_max (or the printed bound) down to 0.001 of it, as in the paper.
 """
 FINDINGS2_TEXT = """
 The paper's rates are reproduced. The errors in its text make no difference here. A grid from the printed
-lambda_max, which is about ten times too large, wastes its upper third but still has enough lambdas. New folds
-for each lambda make the curve rougher, but the choice is not worse on average. BIC, which the paper
-recommends for its speed, selects differently. It selects a tenth of the inactive features that
+lambda_max, which is about ten times too large, wastes its upper third but still contains enough lambdas. New
+folds for each lambda make the curve rougher, but the choice is not worse on average. BIC, which the paper
+recommends for its speed, selects fewer features. It selects a tenth of the inactive features that
 cross-validation selects, and six tenths of the active ones.
 """
 

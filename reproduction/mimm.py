@@ -60,9 +60,9 @@ def figure2_report(results: Mapping[str, Any], settings: Settings) -> Report:
         for p in (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
     ]
     text = (
-        "Information that is lost by ignoring the label of a positive bag, in bits: `-log2 P(+ | "
-        "instances)`, equation 7.3. The curve shows the formula, and the points show the log-probability of "
-        f"the or-rule for bags of three instances. They differ by at most {gap:.0e}."
+        "Ignoring the label of a positive bag loses `-log2 P(+ | instances)` bits of information (equation "
+        "7.3). The curve shows this formula, and the points show the log-probability under the or-rule for "
+        f"bags of three instances. They differ by at most {gap:.0e}."
     )
     points = slice(None, None, max(1, len(curve["positive"]) // 12))
     figure = plot_information_cost(curve["positive"][points], curve["measured"][points]).figure_
@@ -87,7 +87,7 @@ def _generator(overlap, rate, size, repetition, seed) -> np.random.RandomState:
 
 
 def _draw_training(n, size, rng, params):
-    """Draw bags with at least one positive bag; bags of one instance must have both classes."""
+    """Draw bags until at least one is positive; if bags have one instance, both classes must occur."""
     while True:
         train = datasets.make_mixture_bags(n, size=size, random_state=rng, **params)
         if train.y.any() and (size > 1 or not train.y.all()):
@@ -95,7 +95,7 @@ def _draw_training(n, size, rng, params):
 
 
 def _error(train, test, supervision, n_init, seed, start=None) -> float:
-    """Fit one model and return its error on the instances of `test`."""
+    """Fit one model and return its error on the instances in `test`."""
     model = MIMixture("gaussian_diag", supervision=supervision, n_init=n_init, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # 200 iterations, as in the paper
@@ -105,7 +105,7 @@ def _error(train, test, supervision, n_init, seed, start=None) -> float:
 
 
 def instance_errors(overlap, rate, size, n_bags, n_init, repetition, seed) -> dict[str, Any]:
-    """Return the instance error of each model and each n on 10,000 test instances."""
+    """Return the instance error on 10,000 test instances for each model and each n."""
     params, rng = _mixture_params(overlap, rate), _generator(overlap, rate, size, repetition, seed)
     test = datasets.make_mixture_bags(10_000, size=1, random_state=rng, **params)
     errors: dict[str, Any] = {"bayes": float(np.mean((test.log_odds > 0) != test.instance_y))}
@@ -157,7 +157,7 @@ def _with_oracle(errors) -> np.ndarray:
 
 
 def _starts_table(results: Mapping[str, Any], settings: Settings) -> Table:
-    """Compare MIMM with MM on the smallest training sets of `CLOSE`, by the starts of MIMM."""
+    """Compare MIMM with MM on the smallest training sets in `CLOSE`, for different starts of MIMM."""
     rows = []
     few = 2 if settings.quick else 10
     for overlap, rate, size in CLOSE:
@@ -212,13 +212,13 @@ def figure3_report(results: Mapping[str, Any], settings: Settings) -> Report:
                 mean, error = mean_and_error(gap)
                 if mean > 2 * error and mean > 0.005:
                     worse.append(f"{title}, {n} bags: {100 * mean:.1f} ± {100 * error:.1f} above {other}")
-    worst = "; ".join(worse) if worse else "nowhere"
+    worst = "; ".join(worse) if worse else "none"
     text = (
-        "Instance error in percent on 10,000 new instances, by the number of training bags. The values are "
-        f"means of {len(runs)} training sets ± standard error (the paper: 100 sets, without errors). The "
-        f"models have diagonal Gaussians, {2 if settings.quick else 10} starts of at most 200 iterations, "
-        "and a prior with kappa = 0.01. All columns except the last use the paper's identifiability oracle, "
-        "which assigns the class names with the smaller test error.\n\n"
+        "The table shows the instance error in percent on 10,000 new instances, by the number of training "
+        f"bags. The values are means over {len(runs)} training sets ± standard error (the paper uses 100 "
+        f"sets and shows no errors). The models use diagonal Gaussians, {2 if settings.quick else 10} starts "
+        "of at most 200 iterations, and a prior with kappa = 0.01. All columns except the last use the "
+        "paper's identifiability oracle, which assigns the class names with the smaller test error.\n\n"
         "MIMM should not have a larger error than MM and MMU where the paper's curves differ. Settings in "
         f"which it is worse by more than two standard errors and half a percent: {worst}. With pi = 0.8 and "
         "bags of five or ten, nearly all bags are positive. Labels are then almost uninformative, and the "
@@ -230,11 +230,11 @@ def figure3_report(results: Mapping[str, Any], settings: Settings) -> Report:
 
 
 STARTS_NOTE = (
-    "MM uses no labels here, so its two classes can be swapped. In MIMM, every bag must have an instance of "
-    "the positive class. If a start has its positive class in a region with few instances, EM cannot swap "
-    "the classes, so that MIMM has fewer good starts than MM. With ten starts as drawn, MIMM converges to "
-    "worse modes; with a hundred starts, it does not. `MIMixture` therefore swaps the classes of a start if "
-    "this makes the labels more probable."
+    "MM uses no labels here, so its two classes can be swapped. In MIMM, every bag must contain an instance "
+    "from the positive class. If a start puts the positive class in a region with few instances, EM cannot "
+    "swap the classes. MIMM therefore has fewer good starts than MM. With ten starts as drawn, MIMM "
+    "converges to worse modes; with a hundred starts, it does not. `MIMixture` therefore swaps the classes "
+    "of a start if this makes the labels more probable."
 )
 
 

@@ -17,7 +17,7 @@ from reproduction.labelled import fit_labelled
 from reproduction.mimm import SUPERVISION
 from reproduction.mimm_data import Fold, family_of, folds
 
-# Changes of the features, the start, the prior, the iteration limit, or the use of the fit; for data columns
+# Changes to the features, the start, the prior, the iteration limit, or the use of the fit; for data columns
 # ("raw"), principal components ("pca_train"), or both.
 CAUSES: dict[str, dict[str, Any]] = {
     "as in the table": {},
@@ -112,7 +112,7 @@ def changed_accuracy(
     transductive=False,
     tuned=False,
 ) -> float:
-    """Return the accuracy of a mixture in one cross-validation, with a setting changed (see `CAUSES`)."""
+    """Return the accuracy of a mixture in one cross-validation, with one changed setting (see `CAUSES`)."""
     from bagwise.families import FraleyRaftery
 
     right, total = 0, 0
@@ -142,7 +142,7 @@ def changed_accuracy(
 
 
 def _best_threshold(scores, y) -> float:
-    """Return the midpoint between neighboring scores with the highest accuracy."""
+    """Return the threshold with the highest accuracy, midway between two neighboring scores."""
     ordered = np.unique(scores)
     middles = 0.5 * (ordered[1:] + ordered[:-1]) if len(ordered) > 1 else ordered
     return float(middles[np.argmax([np.mean((scores > middle) == (y == 1)) for middle in middles])])
@@ -171,7 +171,7 @@ def logistic_accuracy(
 
 
 def _as_weka(fold: Fold, max_iter: int, equal_bags: bool) -> np.ndarray:
-    """Fit like WEKA's MILR, and predict all bags: ridge of 1e-6, BFGS from the intercept-only model.
+    """Fit MILR as in WEKA and predict all bags: a ridge of 1e-6, and BFGS from the intercept-only model.
 
     WEKA standardizes features with equal bag weights; without `equal_bags`, instances have equal weights.
     """
@@ -264,35 +264,38 @@ def cause_tables(
 
 
 CAUSES_NOTE = (
-    "Three shuffles each. These rows show the effect of a setting on the result; they do not show the "
+    "Each row is based on three shuffles. The rows show the effect of a setting on the result, not the "
     "settings of the paper. We selected them from about eighty settings and combinations that we tried "
-    "(other priors, starts, scalings and thresholds). With this many trials, one of them is close to a "
-    "printed value by chance.\n\n*Constant columns*: 106 to 120 of the 230 columns of the image sets are "
-    "constant, and others differ from zero in only a few instances. With the common prior of the variances, "
-    "a constant column adds a constant to the log-odds, which grows with the imbalance of the classes. After "
-    "standardization, a nearly constant column has the same influence on the principal components as any "
-    "other column. The treatment of these columns changes MIMM from 55 to 77 on Tiger (PCA) and from 61 to "
-    "74 on Elephant (PCA). The printed values are inside these ranges. On Tiger (PCA), MIMM without columns "
-    "of variance below 0.1 has exactly the printed 60.8. This depends on the threshold: the other values "
-    "tried, 0.001 and 0.5, lead to different results (last rows). On the raw features of Elephant, MIMM "
-    "gains 2.5 points without constant columns. It gains 5 of the 6 missing points without columns of "
-    "variance below 0.1 and with random shares.\n\n*Starts*: with random shares, every instance of a "
-    "positive bag starts with a share between 0 and 1 in the positive class. With a start from the labels, "
-    "all these instances start as positive. Both starts increase MM on Musk1 (PCA) from 69 to over 80, and "
-    "MIMM on Elephant (PCA) by four points. In more than half of the folds, they converge to a mode with a "
-    "lower posterior, which is the better classifier.\n\n*Prior*: MM on the raw features of Musk1 collapses "
-    "because of the prior. The common prior of 166 variances has the weight of 171 instances. In the best "
-    "mode, the positive class has the prior's variances and almost no instances. With one prior per feature, "
-    "MM is within three points of the printed value, but MIMM drops to 63, below its printed "
-    "value.\n\n*Threshold*: tuning the threshold of the bag probability on the training bags gains up to ten "
-    "points. If features are not Gaussian, the odds are far from calibrated, and every shift of the odds "
-    "changes the accuracy.\n\nNo setting reproduces the paper's difference of six to nine points between "
-    "MIMM and MM on Elephant, and no setting reproduces all results of a data set."
+    "(other priors, starts, scalings and thresholds). With this many trials, some results are close to a "
+    "printed value by chance.\n\n"
+    "*Constant columns*: 106 to 120 of the 230 columns in the image sets are constant, and others differ "
+    "from zero in only a few instances. With a shared prior on the variances, a constant column adds a "
+    "constant to the log-odds; this constant grows with the class imbalance. After standardization, a "
+    "nearly constant column has the same influence on the principal components as any other column. "
+    "Depending on the treatment of these columns, the accuracy of MIMM is between 55 and 77 on Tiger (PCA) "
+    "and between 61 and 74 on Elephant (PCA). The printed values are within these ranges. On Tiger (PCA), "
+    "MIMM without columns of variance below 0.1 reaches exactly the printed accuracy of 60.8. This depends "
+    "on the threshold: the other values tried, 0.001 and 0.5, lead to different results (last rows). On the "
+    "raw features of Elephant, MIMM gains 2.5 points without constant columns. It gains 5 of the 6 missing "
+    "points without columns of variance below 0.1 and with a start from random shares.\n\n"
+    "*Starts*: with random shares, every instance of a positive bag starts with a share between 0 and 1 in "
+    "the positive class. With a start from the labels, all these instances start as positive. Both starts "
+    "increase the accuracy of MM on Musk1 (PCA) from 69 to over 80, and that of MIMM on Elephant (PCA) by "
+    "four points. In more than half of the folds, these starts lead to a mode with a lower posterior, which "
+    "classifies better.\n\n"
+    "*Prior*: MM on the raw features of Musk1 collapses because of the prior. The shared prior on 166 "
+    "variances has the weight of 171 instances. In the best mode, the positive class has the prior's "
+    "variances and almost no instances. With one prior per feature, MM is within three points of the "
+    "printed value, but MIMM drops to 63, below its printed value.\n\n"
+    "*Threshold*: tuning the threshold for the bag probability on the training bags gains up to ten points. "
+    "If features are not Gaussian, the odds are poorly calibrated, and every shift of the odds changes the "
+    "accuracy.\n\n"
+    "No setting reproduces the paper's difference of six to nine points between MIMM and MM on Elephant, "
+    "and no setting reproduces all results on a data set."
 )
 MILR_NOTE = (
-    "With a very small penalty, the models fit all training bags. The optimum is then badly determined, and "
-    "the result depends on the optimizer. The paper's baseline is WEKA's implementation, a quasi-Newton "
+    "With a very small penalty, the models fit all training bags. The optimum is then poorly determined, "
+    "and the result depends on the optimizer. The paper's baseline is WEKA's implementation, a quasi-Newton "
     "method with a ridge of 1e-6. A similar fit agrees with the printed value on Musk1. On Elephant, it "
-    "differs by two points, which is within its error. On Tiger, a difference of three points remains, out "
-    "of six."
+    "differs by two points, which is within its error. On Tiger, three of the six points remain unexplained."
 )

@@ -1,4 +1,4 @@
-"""Shared code of the experiments on Foulds and Smyth's table 1: data, features and folds."""
+"""Code shared by the experiments on Foulds and Smyth's table 1: data, features and folds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from bagwise import datasets
 from bagwise.data.bags import Bags
 
-# Variance thresholds below which nearly constant columns of the image sets are dropped.
+# Variance thresholds below which nearly constant columns in the image sets are dropped.
 LEAST_VARIANCE = {"spread0.001": 0.001, "spread": 0.1, "spread0.5": 0.5}
 
 
@@ -26,7 +26,7 @@ class Fold(NamedTuple):
 
 @cache
 def fetched(dataset: str) -> tuple[Bags, np.ndarray]:
-    """Return the bags of a data set as floats, and their labels."""
+    """Return the bags of a data set with float values, and their labels."""
     data = getattr(datasets, f"fetch_{dataset}")()
     return data.bags.with_instances(np.asarray(data.bags.instances, dtype=np.float64)), data.y
 
@@ -38,7 +38,7 @@ def preparation(features: str) -> Any:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 
-    pca = PCA(10, svd_solver="covariance_eigh")  # the default solver may be random
+    pca = PCA(10, svd_solver="covariance_eigh")  # the default solver may be randomized
     steps = {
         "raw": [FunctionTransformer()],
         "varying": [VarianceThreshold()],
@@ -59,7 +59,7 @@ def folds(dataset: str, features: str, repeat: int, n_folds: int, seed: int) -> 
     """Yield stratified folds; the transformer is fitted to training bags, for "pca_all" to all bags.
 
     "raw", "varying" (not constant), "spread" (variance of at least a value in `LEAST_VARIANCE`), "standard"
-    and "range" (scaled to 0 to 1) are columns of the data. Names with "pca" are ten principal components.
+    and "range" (scaled to 0 to 1) are columns of the data. Names with "pca" denote ten principal components.
     """
     from sklearn.model_selection import StratifiedKFold
 

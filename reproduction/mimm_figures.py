@@ -16,8 +16,8 @@ def plot_error_curves(panels: Mapping[str, Mapping[str, Any]]) -> Display:
     Parameters
     ----------
     panels : mapping of title to panel
-        Each panel has ``n_bags`` (a list), ``bayes`` (the Bayes error) and ``errors``: for each method, a
-        list of (mean, standard error) with one entry per value in ``n_bags``.
+        Each panel contains ``n_bags`` (a list), ``bayes`` (the Bayes error) and ``errors``: for each method,
+        a list of (mean, standard error) with one entry per value in ``n_bags``.
 
     Returns
     -------

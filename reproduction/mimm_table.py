@@ -64,7 +64,7 @@ def accuracy(dataset, features, method, repeat, n_folds, n_init, seed, removed=0
 
 
 def table1_cells(settings: Settings) -> list[Cell]:
-    """Return the cells of the changed settings, the table entries, and the missing values."""
+    """Return the cells for the changed settings, the table entries and the missing values."""
     n_folds, n_repeats = (2, 1) if settings.quick else (10, 10)
     names = ("musk1",) if settings.quick else DATASETS
     n_init = 1 if settings.quick else 10
@@ -129,13 +129,13 @@ def table1_report(results: Mapping[str, Any], settings: Settings) -> Report:
 
 
 TEXT = """
-Accuracy in percent of {folds}-fold stratified cross-validation over bags, mean of {repeats} shuffles ± its
-standard error over shuffles. Mixtures: diagonal Gaussians on the raw features, and full Gaussians on ten
-principal components of the standardized features. The components are fitted to the training folds; extra rows
-show components fitted to all data, as the paper may have done. The mixtures have the prior of Fraley and
-Raftery and 10 starts of at most 200 iterations. EM-DD and maximum diverse density ("MaxDD"): standardized
-features, 10 starts of at most 200 iterations. MILR: `MILogisticRegression(alpha=0.01, l1_ratio=0, n_init=1,
-tol=1e-3)`.
+Accuracies (in percent) are means over {repeats} shuffles of {folds}-fold stratified cross-validation over
+bags, ± the standard error over shuffles. Mixtures: diagonal Gaussians on the raw features, and full Gaussians
+on ten principal components of the standardized features. The components are fitted to the training folds;
+extra rows show components fitted to all data, as the paper may have done. The mixtures use the prior of
+Fraley and Raftery and 10 starts of at most 200 iterations. EM-DD and maximum diverse density ("MaxDD") use
+standardized features and 10 starts of at most 200 iterations. MILR is `MILogisticRegression(alpha=0.01,
+l1_ratio=0, n_init=1, tol=1e-3)`.
 """
 MISSING_NOTE = (
     "The same share of values is removed from training and test instances. Missing values are integrated "

@@ -51,7 +51,7 @@ QUOTED_COREL = [
     ("MI-SVM", "74.7 [74.1, 75.3]", "54.6 [53.1, 56.1]"),
     ("kmeans-SVM", "69.8 [67.9, 71.7]", "52.3 [51.6, 52.9]"),
 ]
-# Figure 1 of the paper: percentages, one row per true category.
+# Figure 1 in the paper: percentages, one row per true category.
 _CONFUSION = [
     [71.6, 4.0, 3.2, 0.4, 0.0, 10.0, 1.2, 0.8, 2.4, 6.4],
     [3.2, 50.0, 1.6, 6.8, 0.0, 2.4, 0.8, 0.0, 35.2, 0.0],
@@ -94,7 +94,7 @@ def _search(method: str, grid: Mapping[str, Any], folds: int, seed: int, *, many
 
 
 def musk1_repeat(method: str, repeat: int, seed: int, quick: bool) -> dict:
-    """Run one 10-fold cross-validation on Musk1, with tuning by 5 inner folds."""
+    """Run one 10-fold cross-validation on Musk1, with tuning in 5 inner folds."""
     from bagwise.datasets import fetch_musk1
 
     data = fetch_musk1()
@@ -171,7 +171,7 @@ def _table1_cells(settings: Settings) -> list[Cell]:
 
 
 def repeats_of(results: Mapping[str, Any], prefix: str) -> list:
-    """Return the results of the cells whose keys are the prefix and an index."""
+    """Return the results of the cells whose keys consist of the prefix and an index."""
     return [value for key, value in results.items() if re.fullmatch(re.escape(prefix) + r"\d+", key)]
 
 
@@ -209,26 +209,26 @@ def _table1_report(results: Mapping[str, Any], settings: Settings) -> Report:
                 }
             )
     text = """
-Musk1: ten repeats of stratified 10-fold cross-validation. As in the paper, MissSVM's lambda (8, 10, 12, 15)
-and gamma_g (0.5, 0.55, ..., 1) are chosen by 5-fold cross-validation on every training part. Musk2: thirty
-random thirds for training, with lambda = 10 and gamma_g chosen in the same way. The other SVMs are tuned by
-the same procedure: on Musk1 with C = 1, 10, 100 and gamma_g = 0.1, 0.25, 0.5, 0.75, 1; on Musk2 like MissSVM.
-Features are scaled to [0, 1] inside every training part. The paper does not mention scaling, but with
-unscaled features and values of gamma_g near one, all kernel values between different instances would be
-almost zero.
+On Musk1, we use ten repeats of stratified 10-fold cross-validation. As in the paper, MissSVM's lambda (8, 10,
+12, 15) and gamma_g (0.5, 0.55, ..., 1) are chosen by 5-fold cross-validation within every training part. On
+Musk2, we train on thirty random thirds, with lambda = 10 and gamma_g chosen in the same way. The other SVMs
+are tuned by the same procedure: on Musk1 with C = 1, 10, 100 and gamma_g = 0.1, 0.25, 0.5, 0.75, 1; on Musk2
+in the same way as MissSVM. Features are scaled to [0, 1] within every training part. The paper does not
+mention scaling, but with unscaled features and values of gamma_g near one, all kernel values between
+different instances would be almost zero.
 
-MissSVM agrees with the paper on both data sets. The second table explains where the other results differ from
-the quoted values; it uses 10-fold cross-validation with fixed parameters. MI-SVM on Musk1 depends more on the
-kernel and on C than the other methods. One choice has a lower accuracy than the quoted value and another
-choice a much higher one; the choice of its authors is unknown.
+MissSVM agrees with the paper on both data sets. The second table, from 10-fold cross-validation with fixed
+parameters, explains where the other results differ from the quoted values. MI-SVM on Musk1 depends more on
+the kernel and on C than the other methods. One choice is less accurate than the quoted value and another is
+much more accurate; the authors' choice is unknown.
 
-On Musk2, the other results are quoted from the literature. Usually, these are 10-fold cross-validations (we
-did not check every source), which train on nine tenths of the molecules instead of a third (34 molecules).
-With nine tenths, the SVMs here also have a higher accuracy. If this is the cause, the quoted values in that
-column are not comparable.
+On Musk2, the other results are quoted from the literature. They are usually from 10-fold cross-validation (we
+did not check every source), which trains on nine tenths of the molecules instead of a third (34 molecules).
+With nine tenths, the SVMs here are also more accurate. If this is the cause, the quoted values in that column
+are not comparable with ours.
 
-The web pages of Table 5 are not completely public: only the labels of one of the nine users, and of 75 of the
-113 pages, are available. Table 5 and Figure 2 are therefore not rerun; the page misssvm-table5 uses the
+The web pages in Table 5 are not completely public: labels are available for only one of the nine users and
+only 75 of the 113 pages. Table 5 and Figure 2 are therefore not rerun; the page misssvm-table5 uses the
 public part.
 """
     return Report(
@@ -263,7 +263,7 @@ def corel_halves(n_classes: int, split: int, seed: int, quick: bool) -> tuple[An
 
 
 def corel_split(method: str, n_classes: int, split: int, seed: int, quick: bool) -> dict:
-    """Return accuracy and confusion matrix of one half split of the COREL images."""
+    """Return accuracy and confusion matrix for one half split of the COREL images."""
     bags, y, new_bags, new_y = corel_halves(n_classes, split, seed, quick)
     grid = {"C": [10, 100], "gamma": [1.0, 2.0, 5.0, 10.0]}
     if n_classes > 10 and method not in ("set", "minimax"):
@@ -335,21 +335,21 @@ def _table3_report(results: Mapping[str, Any], settings: Settings) -> Report:
             }
         )
     text = """
-Five random half splits within categories. Features are scaled to [0, 1]. C (10, 100) and gamma_g (1, 2, 5,
-10) are chosen by 2-fold cross-validation on the training half. To save time, the SVMs of instances on
-2000-Image have C = 10 and gamma_g of 2, 5 or 10. The multi-class models are one-against-one; all pairs of a
-MissSVM share one kernel matrix.
+The results are from five random half splits within categories. Features are scaled to [0, 1]. C (10, 100) and
+gamma_g (1, 2, 5, 10) are chosen by 2-fold cross-validation on the training half. To save time, the
+instance-level SVMs on 2000-Image use C = 10 and gamma_g of 2, 5 or 10. The multi-class models are
+one-against-one; in MissSVM, all pairs share the same kernel matrix.
 
 The paper does not state which class of a pair is the positive one. This choice matters, because all instances
-of the negative class count as negative, while pictures of two categories share sky, grass and water. In the
-rows "one way", the class that sorts last is positive, as one-against-one does for ordinary classifiers. The
-other rows fit every pair twice, with each class as the positive one, and use the difference of the two
-scores. This is the only difference between the two rows. With it, MissSVM is above the paper's accuracy
-instead of far below it.
+in bags from the negative class are treated as negative, although sky, grass and water occur in pictures from
+both categories. In the rows "one way", the class that sorts last is positive, as usual in one-against-one.
+The other rows fit every pair twice, with each class as the positive one, and use the difference between the
+two scores. The two kinds of rows differ only in this respect. Fitting both ways raises MissSVM from far below
+the paper's accuracy to above it.
 """
     note = (
         "Mean and 95 % interval over five splits. *Quoted*: values in the paper, which took all results "
-        "except its own from the literature. Set kernels treat both classes in the same way."
+        "except its own from the literature. Set kernels treat both classes equally."
     )
     return Report(text, [Table("Table 3: accuracy on COREL images", rows, note)])
 
@@ -378,9 +378,9 @@ def _fig1_report(results: Mapping[str, Any], settings: Settings) -> Report:
         for i in range(len(both))
     ]
     text = """
-Confusion of the categories of 1000-Image, mean over five half splits. The page misssvm-table3 describes the
-setting and the meaning of "both ways". Rows are true categories. As in the paper, beaches (1) and mountains
-(8) are confused most often.
+The figure shows the confusion between the categories of 1000-Image, averaged over five half splits. The page
+misssvm-table3 describes the setting and the meaning of "both ways". Rows are true categories. As in the
+paper, beaches (1) and mountains (8) are confused most often.
 """
     return Report(
         text,

@@ -22,7 +22,7 @@ from reproduction.leaderboard_tables import Board
 from reproduction.misssvm import PAPER, QUOTED_COREL, corel_halves, repeats_of, with_interval
 from reproduction.published import MISS, QUOTED
 
-# Models of the leaderboard: the methods of Table 1 that are built, and set kernels.
+# Models on the leaderboard: the methods in Table 1 that are implemented, and set kernels.
 RIVALS: tuple[Callable[..., Any], ...] = (
     models.miss_svm,
     models.miles,
@@ -41,7 +41,7 @@ N_REPEATS = 10
 
 
 def _musk_cells(settings: Settings) -> list[Cell]:
-    """Return cells of the leaderboard, with the same keys."""
+    """Return cells from the leaderboard, with the same keys."""
     if settings.quick:
         return [cell_of(models.citation_knn, "musk1", repeat, 2, settings.seed) for repeat in range(2)]
     return [
@@ -68,26 +68,26 @@ def _musk_report(results: Mapping[str, Any], settings: Settings) -> Report:
             row[f"{name}, repetitions"] = str(len(values)) if values else "-"
         rows.append(row)
     text = """
-Stratified 10-fold cross-validation on both data sets, with tuning by 3 folds of the training bags. The
-results are cells of the page *leaderboard*, which describes the protocol. The page *misssvm-table1* has the
-SVMs with the paper's protocols, which differ between the two data sets.
+Both data sets use stratified 10-fold cross-validation, with tuning in 3 folds within the training bags. The
+results are also on the page *leaderboard*, which describes the protocol. The page *misssvm-table1* shows the
+SVMs under the paper's protocols, which differ between the two data sets.
 
-The quoted results of MissSVM are from 10-fold cross-validation on Musk1, and from thirty random training
+The quoted results of MissSVM are from 10-fold cross-validation on Musk1 and from thirty random training
 thirds on Musk2. The paper took all other results from the literature and does not state their protocols. So
 its column for Musk2 may compare MissSVM, trained on 34 molecules, with methods trained on 92.
 """
     note = (
         "Ours: mean ± standard error over repetitions. Another sample of molecules would change an accuracy "
-        "by about 3.5 points (standard error of a share of 87 % among 92 or 102). RIPPER-MI, RELIC and "
-        "MULTINST are not built. Here, MI-LR has a ridge penalty and the softmax rule, and MIBoosting uses "
-        "regression trees."
+        "by about 3.5 points (the standard error of an accuracy of 87 % on 92 or 102 molecules). RIPPER-MI, "
+        "RELIC and MULTINST are not implemented. Here, MI-LR uses a ridge penalty and the softmax rule, and "
+        "MIBoosting uses regression trees."
     )
     return Report(text, [Table("Table 1: all methods with one protocol", rows, note)])
 
 
 # ---------------------------------------------------------------------- images
 
-# Methods of Table 3 that are not on the page misssvm-table3, and the best method of that page for comparison.
+# Methods in Table 3 that are not on the page misssvm-table3, and the best method on that page for comparison.
 _IMAGES = {
     "MILES": "miles",
     "DD-SVM": "dd-svm",
@@ -98,7 +98,7 @@ _IMAGES = {
 
 
 def image_rival(method: str, n_classes: int, split: int, seed: int, quick: bool) -> dict:
-    """Return the accuracy of a method on one half split of the images, with tuning by three folds."""
+    """Return the accuracy of a method on one half split of the images, with tuning in three folds."""
     bags, y, new_bags, new_y = corel_halves(n_classes, split, seed, quick)
     fitted = _many_classes(method, seed, quick).fit(bags, y)
     return {"accuracy": np.mean(fitted.predict(new_bags) == new_y)}
@@ -153,12 +153,12 @@ def _image_report(results: Mapping[str, Any], settings: Settings) -> Report:
             row[f"{n}-Image, splits"] = str(len(values)) if values else "-"
         rows.append(row)
     text = """
-Random half splits within categories. They are the same as on the page *misssvm-table3*, which has MissSVM,
-MI-SVM and mi-SVM. Parameters are chosen by 3 folds of the training half. MILES: one against one, C of 0.5 or
-2, all training instances of a pair as prototypes. DD-SVM: targets of every category against the others from
-10 starts, then an SVM with a Gaussian kernel and C of 0.1, 1, ..., 1000. kmeans-SVM: shares of 100 clusters,
-with the same SVM. MI-LR: ridge of 0.1 or 1, every pair fitted both ways. Set kernel: one against one, C of 10
-or 100, with the library's kernel width.
+The random half splits within categories are the same as on the page *misssvm-table3*, which shows MissSVM,
+MI-SVM and mi-SVM. Parameters are chosen by 3-fold cross-validation within the training half. MILES: one
+against one, C of 0.5 or 2, all training instances of a pair as prototypes. DD-SVM: targets of every category
+against the others from 10 starts, then an SVM with a Gaussian kernel and C of 0.1, 1, ..., 1000. kmeans-SVM:
+shares of 100 clusters, with the same SVM. MI-LR: ridge of 0.1 or 1, every pair fitted both ways. Set kernel:
+one against one, C of 10 or 100, with the library's default kernel width.
 
 The quoted results of MissSVM are means over five half splits, made as in the MILES paper. The paper took the
 results of MILES, DD-SVM and kmeans-SVM from the literature.

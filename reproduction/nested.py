@@ -34,7 +34,7 @@ def nested(make: Callable[[int], Any]) -> Callable[..., dict[str, Any]]:
 
 @cache
 def fetched(dataset: str) -> tuple[Bags, np.ndarray]:
-    """Return the bags of a data set as floats, and their labels; newsgroups are named by group."""
+    """Return the bags of a data set as floats, and their labels; `dataset` can be the name of a newsgroup."""
     if dataset in CLASSIC:
         data = getattr(datasets, f"fetch_{dataset}")()
     else:
@@ -45,8 +45,8 @@ def fetched(dataset: str) -> tuple[Bags, np.ndarray]:
 def cross_validated(model: Any, bags: Bags, y: np.ndarray, n_folds: int, seed: int) -> dict[str, Any]:
     """Cross-validate a model and return its scores.
 
-    All models use the same folds. The AUC compares only pairs of bags in the same fold. Models without
-    probabilities have no log loss (None). `seconds` is the mean processor time of a fit, including tuning.
+    All models use the same folds. The AUC compares only pairs of bags in the same fold. The log loss is None
+    for models without probabilities. `seconds` is the mean processor time per fit, including tuning.
     """
     splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
     begun: list[int] = []  # number of warnings before each fold
@@ -61,7 +61,7 @@ def cross_validated(model: Any, bags: Bags, y: np.ndarray, n_folds: int, seed: i
     )
     probability = held.probability
     score = held.score if probability is None else probability
-    assert score is not None  # every model has probabilities or scores
+    assert score is not None  # every model returns probabilities or scores
     return {
         "accuracy": held.is_right.mean(),
         "auc": auc_interval(y == 1, score, held.fold)[0],

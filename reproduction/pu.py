@@ -64,7 +64,7 @@ PRINTED = {
         "tiger": (0.706, 0.680, 0.659, 0.668, 0.609, 0.608, 0.585),
     },
 }
-# Priors that are assumed for all true priors, to explain the printed results of the three image sets.
+# Assumed priors; each is used for all true priors, to explain the printed results on the three image sets.
 ASSUMED = (0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
 IMAGES = ("elephant", "fox", "tiger")
 
@@ -85,12 +85,12 @@ def draw(
     n_positive: int = N_POSITIVE,
     standardised: bool = False,
 ) -> Bunch:
-    """Draw training and test bags: `train`, `y`, `test`, `truth`, and 5 folds of the training bags.
+    """Draw training and test bags: `train`, `y`, `test`, `truth`, and 5 folds within the training bags.
 
     "printed": bags are copied with noise (Musk to 10 times their number, images to 5 times), and training and
     test bags are drawn from all copies. "clean": the original bags are split in half, and each half is copied
-    to that size; folds keep the copies of a bag together. `standardised`: features are standardized over all
-    instances before copying.
+    to the same number of bags; folds keep the copies of a bag together. `standardised`: features are
+    standardized over all instances before copying.
     """
     data = _fetched(dataset, standardised)
     n_bags = len(data.y) * (10 if dataset.startswith("musk") else 5)
@@ -124,7 +124,7 @@ def _copied_sample(bags, y, n_bags: int, counts: dict, seed: int) -> tuple[Bunch
     """Draw a sample from bags and their noisy copies; return it with the index of each original bag."""
     rng = np.random.RandomState(seed)
     source = np.append(np.arange(len(y)), rng.randint(len(y), size=n_bags - len(y)))
-    # The draw depends only on labels, so only the drawn copies are made.
+    # The draw depends only on labels, so only the copies that are drawn are computed.
     sample = datasets.make_positive_unlabeled(np.zeros((n_bags, 1)), y[source], **counts, random_state=seed)
     origin = source[sample.index]
     pairs = datasets.augment_bags(bags[origin], n_copies=1, random_state=seed).bags
@@ -135,7 +135,7 @@ def _copied_sample(bags, y, n_bags: int, counts: dict, seed: int) -> tuple[Bunch
 
 
 def make_model(method: str, dataset: str, prior: float, seed: int, folds, quick: bool = False):
-    """Make a model of the table, with the grids of section 5.2."""
+    """Make a model from the table, with the grids from section 5.2."""
     from bagwise.models import pu
 
     if method in ("skc", "known"):
@@ -165,7 +165,7 @@ def fit_quietly(model, X, y) -> Any:
 def trials(
     protocol: str, dataset: str, prior: float, block: int, n_trials: int, seed: int, quick: bool
 ) -> list[dict]:
-    """Return the accuracy and seconds of every method on a few draws."""
+    """Return the accuracy and the run time of every method on a few draws."""
     rows = []
     for trial in range(BLOCK * block, BLOCK * block + n_trials):
         draw_seed = 1000 * seed + trial
@@ -184,7 +184,7 @@ def trials(
 
 
 def pumil_without_intercept(dataset: str, prior: float, n_trials: int, seed: int) -> list[float]:
-    """Return accuracies of puMIL with the printed SVM (B.1), without intercept; printed protocol."""
+    """Return accuracies of puMIL with the printed SVM (B.1) without intercept, under the printed protocol."""
     accuracies = []
     for trial in range(n_trials):
         draw_seed = 1000 * seed + trial
@@ -195,7 +195,7 @@ def pumil_without_intercept(dataset: str, prior: float, n_trials: int, seed: int
 
 
 def printed_estimate(bags, y, *, scaled: bool, degree: int, ridge: float) -> float:
-    """Estimate the class prior by section 3.3 as printed.
+    """Estimate the class prior as printed in section 3.3.
 
     As printed, H is a mean over positive bags and h a mean over unlabeled bags.
     """
@@ -212,8 +212,8 @@ def printed_estimate(bags, y, *, scaled: bool, degree: int, ridge: float) -> flo
 def assumed_priors(dataset: str, prior: float, n_trials: int, seed: int) -> dict[str, Any]:
     """Return accuracies of PU-SKC with unscaled features and degree 1, for several assumed priors.
 
-    The accuracies are returned by assumed prior; "printed" stands for the result of `printed_estimate` on
-    scaled features with a ridge of 1. The results of `printed_estimate` are returned too.
+    The keys of the accuracies are the assumed priors; "printed" stands for the result of `printed_estimate`
+    on scaled features with a ridge of 1. The results of `printed_estimate` are also returned.
     """
     from bagwise.models.pu import PUSetKernelClassifierCV
     from bagwise.similarity import minimax_kernel
@@ -238,7 +238,7 @@ def assumed_priors(dataset: str, prior: float, n_trials: int, seed: int) -> dict
 
 
 def cells(settings: Settings) -> list[Cell]:
-    """Return cells of a few draws per data set and prior, and cells of PU-SKC with an assumed prior."""
+    """Return cells with a few draws per data set and prior, and cells for PU-SKC with an assumed prior."""
     quick = settings.quick
     names, priors, n_blocks, n_trials = (
         (("musk1",), (0.3,), 1, 1) if quick else (DATASETS, PRIORS, N_BLOCKS, BLOCK)

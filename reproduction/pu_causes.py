@@ -1,4 +1,4 @@
-"""PU-SKC (Bao et al. 2018): settings that explain the columns LSDD and DSDD of Table 3."""
+"""PU-SKC (Bao et al. 2018): settings that explain the columns LSDD and DSDD in Table 3."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class RoundedLSDD(LSDDClassifierCV):
 _PENALTIES = {"alphas": [1.0, 1e-3, 1e-6]}
 _AS_GAMMA = {"gammas": [1e-2, 1e-4, 1e-6], **_PENALTIES}
 _AS_WIDTH = {"gammas": [0.5 / s**2 for s in _AS_GAMMA["gammas"]], **_PENALTIES}
-# The authors' program has fixed s = lambda = 0.01; its objective is four times ours.
+# The authors' program uses fixed s = lambda = 0.01; its objective is four times ours.
 _FIXED = {"gamma": 0.5e4, "alpha": 0.25e-2, "max_instances": 1_000_000}
 
-# Changes of LSDD and DSDD in the table: the model, its parameters, and whether Musk is standardized.
+# Changes to LSDD and DSDD in the table: the model, its parameters, and whether Musk is standardized.
 WIDE: dict[str, tuple[type, dict[str, Any], bool]] = {
     "dsdd-penalty": (CoefficientDSDD, _AS_GAMMA, False),
     "dsdd-origin": (DSDDClassifierCV, {**_AS_GAMMA, "fit_intercept": False}, False),
@@ -75,9 +75,10 @@ ROWS = {
 def changed(
     kind: str, protocol: str, dataset: str, prior: float, n_trials: int, seed: int, quick: bool
 ) -> dict[str, list[float]]:
-    """Return accuracies with changed settings; with ", zero", bags with a score of zero are positive.
+    """Return accuracies with changed settings.
 
-    "lsdd-silent" is the share of test bags with an LSDD score of zero.
+    For keys that end in ", zero", bags with a score of zero are predicted as positive. "lsdd-silent" is the
+    share of test bags with an LSDD score of zero.
     """
     accuracies: dict[str, list[float]] = {}
     for trial in range(n_trials):
@@ -106,7 +107,7 @@ def changed(
 
 
 def cause_cells(settings: Settings) -> list[Cell]:
-    """Return the cells of both kinds of settings, with few draws of Musk2, which has many instances."""
+    """Return the cells for both kinds of settings, with few draws from Musk2, which is large."""
     quick, cells = settings.quick, []
     for dataset in ("musk1",) if quick else DATASETS:
         most = 1 if quick else 2 if dataset == "musk2" else 20
@@ -134,7 +135,7 @@ def _accuracies(results: Mapping[str, Any], protocol: str, key: str) -> dict[tup
 
 
 def _distance(method: str, means: Mapping[tuple[str, float], float], dataset: str | None = None) -> float:
-    """Return the mean distance from the printed accuracies in points, for one data set or all."""
+    """Return the mean distance from the printed accuracies in points, for one data set or for all."""
     gaps = [
         abs(mean - PRINTED[method][name][PRIORS.index(prior)])
         for (name, prior), mean in means.items()
@@ -144,7 +145,7 @@ def _distance(method: str, means: Mapping[tuple[str, float], float], dataset: st
 
 
 def cause_table(results: Mapping[str, Any], ours: Mapping[str, Mapping[tuple[str, float], float]]) -> Table:
-    """Make the table of distances from the printed columns; `ours` has the table's accuracies."""
+    """Make the table of distances from the printed columns; `ours` contains the table's accuracies."""
     rows = []
     for method, changes in ROWS.items():
         means = {"as in the table": ours[method]}
@@ -166,7 +167,8 @@ def cause_table(results: Mapping[str, Any], ours: Mapping[str, Mapping[tuple[str
         "then by data set. *At 0.1* and similar columns: mean accuracy over the data sets at that prior, in "
         "percent. *Widths s*: the kernel is exp(-|x - z|^2 / (2 s^2)) with s = 1e-2, 1e-4, 1e-6 instead of "
         "exp(-s |x - z|^2), and Musk is standardized before copying; this also holds for the rows below. "
-        "Printed protocol; 20 draws (Musk2: 2) with s = 0.01 and where H rounds to zero, 2 draws elsewhere."
+        "All rows use the printed protocol, with 20 draws (Musk2: 2) for s = 0.01 and where H rounds to "
+        "zero, and 2 draws elsewhere."
     )
     return Table("Causes of the printed results of LSDD and DSDD", rows, note)
 
@@ -186,8 +188,8 @@ def _silent(results: Mapping[str, Any]) -> dict[float, float]:
 def printed_mixture() -> tuple[np.ndarray, float]:
     """Fit the printed LSDD as a mixture: DSDD in some draws, all bags positive in the others.
 
-    Return the share of draws with only positive bags for every prior, by least squares over the data sets,
-    and the mean remaining distance in points.
+    Return the share of draws in which all bags are predicted as positive for every prior, by least squares
+    over the data sets, and the mean remaining distance in points.
     """
     dsdd, lsdd = (np.array([PRINTED[method][dataset] for dataset in DATASETS]) for method in ("dsdd", "lsdd"))
     lead, loss = dsdd - np.array(PRIORS), dsdd - lsdd
@@ -196,7 +198,7 @@ def printed_mixture() -> tuple[np.ndarray, float]:
 
 
 def _remixed(results: Mapping[str, Any], shares: np.ndarray) -> float:
-    """Return the distance of LSDD from its column if all-zero draws had the given shares."""
+    """Return the distance of LSDD from the printed column if draws with only zero scores had these shares."""
     means = {}
     for dataset in DATASETS:
         for prior, share in zip(PRIORS, shares, strict=True):
@@ -222,27 +224,29 @@ def cause_text(results: Mapping[str, Any], ours: Mapping[str, Mapping[tuple[str,
     return f"""
 **LSDD and DSDD** differ by {_distance("lsdd", ours["lsdd"]):.1f} and {_distance("dsdd", ours["dsdd"]):.1f}
 points from the printed columns in the first table, which uses the paper's widths as gamma in exp(-gamma |x -
-z|^2). The penalty, the intercept or the number of centers alone does not explain this (last table). The
+z|^2). The penalty, the intercept and the number of centers do not explain this individually (last table). The
 authors' program, to which the paper refers, does explain it. Its widths are s in exp(-|x - z|^2 / (2 s^2)).
-DSDD has fixed s = lambda = 0.01 (the paper mentions 5 folds) and no intercept. Bags with a score of zero are
-positive. Musk is read from files with standardized features. With all these settings, DSDD differs by
-{last["dsdd"]:.1f} points from the printed column, and LSDD by {last["lsdd"]:.1f}.
+Its DSDD uses fixed s = lambda = 0.01 (the paper mentions 5 folds) and no intercept. Bags with a score of zero
+are predicted as positive. Musk is read from files with standardized features. With all these settings, DSDD
+differs by {last["dsdd"]:.1f} points from the printed column, and LSDD by {last["lsdd"]:.1f}.
 
 A width of 0.01 is far below the distance between any two original bags; only copies of the same bag are
-similar. A test bag is negative if the nearest copies of its instances are in unlabeled bags. It is positive
-if one of them is in a labeled bag, *or if it has no copy in the training bags*, so that its score rounds to
-zero. LSDD's criterion depends on the closest pair of copies. If one of the two is labeled and the other
-unlabeled, the criterion prefers a width at which all scores are zero and all bags are positive. This happened
-in {silent} % of our draws at pi = 0.1 to 0.7.
+similar. A test bag is predicted as negative if the nearest copies of its instances are in unlabeled bags. It
+is predicted as positive if one of these copies is in a labeled bag, *or if the bag has no copy in the
+training bags*, because its score then rounds to zero. LSDD's criterion depends on the closest pair of copies.
+If one copy is in a labeled bag and the other in an unlabeled bag, the criterion prefers a width at which all
+scores are zero and all bags are predicted as positive. This happened in {silent} % of our draws at pi = 0.1
+to 0.7.
 
-The printed results agree with this explanation. The results of LSDD are close to a mixture of DSDD and pi,
-the accuracy if all bags are predicted as positive. The shares of pi in this mixture are {printed_silent} %,
-and the mean remaining distance is {left:.1f} points. The printed standard deviations of up to 0.3 also fit
-such a mixture. Our shares are smaller, especially on Musk; we did not investigate the reason. With the
-printed shares, LSDD's distance is {_remixed(results, shares):.1f} points.
+The printed results agree with this explanation. The results of LSDD are close to a mixture of DSDD's results
+and pi, which is the accuracy if all bags are predicted as positive. The shares of pi in this mixture are
+{printed_silent} %, and the mean remaining distance is {left:.1f} points. The printed standard deviations of
+up to 0.3 also fit such a mixture. Our shares are smaller, especially on Musk; we did not investigate the
+reason. With the estimated shares instead of ours, LSDD differs by {_remixed(results, shares):.1f} points from
+the printed column.
 
-Without copies on both sides (one draw, without Musk2), the accuracy of DSDD with these settings differs from
-pi by {off:.1f} points on average, because all bags are predicted as positive. So the printed columns measure
-how many copies were drawn twice, not the quality of the two methods. Our columns in the first table, with
-wider Gaussians, are a fairer comparison.
+Without copies on both sides (one draw, excluding Musk2), the accuracy of DSDD with these settings differs
+from pi by {off:.1f} points on average, because all bags are predicted as positive. So the printed columns
+measure how many bags have copies on both sides, not the quality of the two methods. Our columns in the first
+table, with wider Gaussians, are a fairer comparison.
 """

@@ -19,7 +19,7 @@ _TITLES = {"printed": "printed protocol", "clean": "no copies on both sides"}
 def by_positives(
     protocol: str, dataset: str, n_positive: int, n_trials: int, seed: int
 ) -> dict[str, list[float]]:
-    """Return accuracies of PU-SKC for a number of positive bags, with estimated and with known prior."""
+    """Return accuracies of PU-SKC for a number of positive bags, with an estimated and with a known prior."""
     from bagwise.models.pu import PUSetKernelClassifierCV
 
     accuracies: dict[str, list[float]] = {"estimated": [], "known": [], "prior": []}
@@ -35,7 +35,7 @@ def by_positives(
 
 
 def bound(n_positive: int, n_repeats: int, seed: int) -> dict[str, float]:
-    """Return how much the risk of a fixed score exceeds sample risks on Musk1, and the bound of Theorem 1.
+    """Return how much the risk of a fixed score exceeds sample risks on Musk1, and the bound from Theorem 1.
 
     The score is fitted to one half of the bags. The samples of positive and unlabeled bags, and the true
     risk, come from copies of the other half.
@@ -126,24 +126,26 @@ def _figure2_report(results: Mapping[str, Any], settings: Settings) -> Report:
     ]
     n_trials = len(next(iter(results.values()))["known"])
     text = f"""
-PU-SKC with 180 unlabeled bags at pi = 0.7 and an increasing number of positive bags, {n_trials} draws each.
-Protocols and grids are those of pu-table3. The dotted line is the accuracy of a constant prediction, 70 %.
-The paper's curves rise with the number of positive bags. Our curves also rise on Musk1, Musk2 and Elephant,
-and on Tiger with copies on both sides. On Fox, and on Tiger without copies, PU-SKC does not exceed the
-constant prediction even with more positive bags. If the prior is estimated, the error of the estimate is
-added.
+The figure shows PU-SKC with 180 unlabeled bags at pi = 0.7 and an increasing number of positive bags, with
+{n_trials} draws each. The protocols and grids are the same as on the page *pu-table3*. The dotted line is the
+accuracy of a constant prediction, 70 %. The paper's curves rise with the number of positive bags. Our curves
+also rise on Musk1, Musk2 and Elephant, and on Tiger with copies on both sides. On Fox, and on Tiger without
+copies, PU-SKC does not exceed the constant prediction even with more positive bags. With an estimated prior,
+the error of the estimate also affects the accuracy.
 
-**Theorem 1** bounds, with probability 95 %, how much the risk (double hinge) of a *fixed* score exceeds its
-value on a sample. The second table compares the bound with 5,000 samples, for a score that was fitted to
-other bags of Musk1. The bound holds, but it exceeds the measured gap by orders of magnitude. The reason is
-its constant, which is the product of the largest norms of coefficients and of basis functions. With the
-largest score instead of this product, the bound is still several times too large. Bound and gap decrease at
-the same rate with the number of positive bags, and this is how the paper uses the theorem. The theorem does
-not cover accuracy or a score that was fitted to the same sample.
+**Theorem 1** is a bound, with probability 95 %, on how much the risk (double hinge) of a *fixed* score
+exceeds its value on a sample. The second table compares the bound with 5,000 samples, for a score that was
+fitted to other bags from Musk1. The bound holds, but it exceeds the measured gap by orders of magnitude. The
+reason is its constant, which is the product of the largest norms of coefficients and of basis functions. With
+the largest score instead of this product, the bound is still several times too large. The bound and the gap
+decrease at the same rate as the number of positive bags grows; this is how the paper uses the theorem. The
+theorem does not cover accuracy or a score that was fitted to the same sample.
 """
     tables = [
-        Table("Accuracy by number of positive bags", rows, "Percent, mean ± standard error."),
-        Table("Theorem 1 and measured gaps", bounds, "pi = 0.7, 180 unlabeled bags, delta = 0.05."),
+        Table(
+            "Accuracy by number of positive bags", rows, "The values are percentages: mean ± standard error."
+        ),
+        Table("Theorem 1 and measured gaps", bounds, "Settings: pi = 0.7, 180 unlabeled bags, delta = 0.05."),
     ]
     return Report(text, tables, [Figure("accuracy", _draw_accuracy(results))])
 
@@ -176,7 +178,7 @@ def _draw_accuracy(results: Mapping[str, Any]) -> Any:
 
 
 def seconds(dataset: str, n_trials: int, seed: int) -> dict[str, list[float]]:
-    """Return fit times with fixed parameters for every method, and of PU-SKC's whole search, at pi = 0.1."""
+    """Return the fit times of all methods with fixed parameters, and of PU-SKC's search, at pi = 0.1."""
     from sklearn.preprocessing import MinMaxScaler
     from sklearn.svm import SVC
 
@@ -228,12 +230,12 @@ def _figure3_report(results: Mapping[str, Any], settings: Settings) -> Report:
         rows.append(row)
     n_trials = len(results[names[0]]["instances"])
     text = f"""
-Median time of a fit over {n_trials} draws at pi = 0.1 with fixed parameters, 20 positive and 180 unlabeled
-bags, on one core. As in the paper, PU-SKC estimates its prior. The table also has PU-SKC's whole search over
-nine settings and five folds. As a reference, it has one fit of scikit-learn's `SVC` to the same instances
-(except on Musk2, which has too many). DSDD uses at most 2,000 instances. On Musk1, the authors' programs took
-2.3 s for a fit of PU-SKC, 73 s for its search, 95 s for DSDD and 64 s for puMIL. PU-SKC's advantage in the
-paper was therefore due to the implementations more than to the methods.
+The times are medians over {n_trials} draws at pi = 0.1 of a fit with fixed parameters to 20 positive and 180
+unlabeled bags, on one core. As in the paper, PU-SKC estimates its prior. The table also shows PU-SKC's whole
+search over nine settings and five folds. For reference, it shows one fit of scikit-learn's `SVC` to the same
+instances (except on Musk2, which contains too many). DSDD uses at most 2,000 instances. On Musk1, the
+authors' programs took 2.3 s for a fit of PU-SKC, 73 s for its search, 95 s for DSDD and 64 s for puMIL.
+PU-SKC's advantage in the paper was therefore due more to the implementations than to the methods.
 """
     return Report(
         text,

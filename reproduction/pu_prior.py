@@ -14,18 +14,19 @@ from reproduction.framework import Cell, Experiment, Report, Settings, Table
 from reproduction.pu import fit_quietly
 
 PAPER = (
-    "Not a table of a paper. The methods are from Garg, Wu, Smola, Balakrishnan and Lipton (2021), Mixture "
-    "proportion estimation and PU learning: a modern approach, NeurIPS 34; Bao, Sakai, Sato and Sugiyama "
-    "(2018), Convex formulation of multiple instance learning from positive and unlabeled bags, section 3.3"
+    "This page does not reproduce a table from a paper. The methods are from Garg, Wu, Smola, Balakrishnan "
+    "and Lipton (2021), Mixture proportion estimation and PU learning: a modern approach, NeurIPS 34; Bao, "
+    "Sakai, Sato and Sugiyama (2018), Convex formulation of multiple instance learning from positive and "
+    "unlabeled bags, section 3.3"
 )
 LEVEL, N_DRAWS, BLOCK, N_BOOTSTRAP = 0.9, 200, 25, 100
 
 
 class Setting(NamedTuple):
-    """The source of bags, the numbers of drawn bags, and the prior of the population.
+    """The source of the bags, the numbers of drawn bags, and the prior in the population.
 
-    `source` is the name of a data set, or for simulated bags the shift of the one positive instance in a
-    positive bag, in standard deviations of each of three features.
+    `source` is the name of a data set. For simulated bags, it is the shift of the only positive instance in a
+    positive bag, in standard deviations of each of the three features.
     """
 
     kind: str
@@ -50,9 +51,9 @@ METHODS: tuple[Literal["tail", "ratio"], ...] = ("tail", "ratio")
 
 
 def draw_bags(setting: Setting, seed: int) -> tuple[Bags, np.ndarray, float]:
-    """Draw positive and unlabeled bags; an unlabeled bag is positive with the prior's probability.
+    """Draw positive and unlabeled bags; an unlabeled bag is positive with probability `setting.prior`.
 
-    Return bags, labels, and the share of positive bags among the unlabeled bags of this draw.
+    Return bags, labels, and the share of positive bags among the unlabeled bags in this draw.
     """
     rng = np.random.default_rng(seed)
     hidden = rng.random(setting.n_unlabeled) < setting.prior
@@ -89,12 +90,12 @@ def cut_where_counted(score: np.ndarray, y: np.ndarray) -> float:
 
 
 def estimates(name: str, block: int, n_draws: int, n_bootstrap: int, seed: int) -> dict[str, list[float]]:
-    """Return both estimates and their intervals for some draws of a setting."""
+    """Return both estimates and their intervals for a block of draws from a setting."""
     from bagwise.models.pu import ClassPriorEstimator
 
     measures: dict[str, list[float]] = {}
     for index in range(BLOCK * block, BLOCK * block + n_draws):
-        # Every setting has separate draws.
+        # Every setting uses separate draws.
         drawn = 100_000 * seed + 1000 * list(SETTINGS).index(name) + index
         bags, y, share = draw_bags(SETTINGS[name], drawn)
         row = {"share": share}
@@ -115,7 +116,7 @@ def _ends(key: str, interval: tuple[float, float]) -> dict[str, float]:
 
 
 def cells(settings: Settings) -> list[Cell]:
-    """Return a cell for every block of draws of a setting."""
+    """Return a cell for every block of draws from a setting."""
     quick = settings.quick
     names = ("separable-0.3", "overlapping-0.3") if quick else SETTINGS
     n_draws, n_bootstrap = (3, 10) if quick else (BLOCK, N_BOOTSTRAP)
@@ -209,38 +210,38 @@ def report(results: Mapping[str, Any], settings: Settings) -> Report:
         for method in METHODS
     }
     text = f"""
-`ClassPriorEstimator` on {n_draws} draws of each setting. Every unlabeled bag is positive with the prior's
-probability, so the share of positive bags varies between draws, as in samples of a population. Simulated bags
-have 1 + Poisson(4) instances with three standard normal features. In positive bags, one instance is shifted
-in each feature by 6 standard deviations (*separable*), 3 (*hardly overlapping*) or 2 (*overlapping*). Real
-bags are drawn without replacement. Intervals should cover the prior with probability {LEVEL:.0%}. With
-{n_draws} draws, the observed coverage of a correct interval is {100 * LEVEL:.0f} ±
-{100 * np.sqrt(LEVEL * (1 - LEVEL) / n_draws):.1f} %.
+`ClassPriorEstimator` is fitted to {n_draws} draws from each setting. Every unlabeled bag is positive with
+probability equal to the prior, so the share of positive bags varies between draws, as in samples from a
+population. Simulated bags contain 1 + Poisson(4) instances with three standard normal features. In positive
+bags, one instance is shifted in each feature by 6 standard deviations (*separable*), 3 (*hardly overlapping*)
+or 2 (*overlapping*). Real bags are drawn without replacement. Intervals should cover the prior with
+probability {LEVEL:.0%}. With {n_draws} draws, the observed coverage of a correct interval is
+{100 * LEVEL:.0f} ± {100 * np.sqrt(LEVEL * (1 - LEVEL) / n_draws):.1f} %.
 
-If classes are separable, the median error relative to the drawn share is {errors["tail"]:.3f} for "tail" and
-{errors["ratio"]:.3f} for "ratio", on average over the settings. The coverage of bootstrap intervals is
-{span("tail-bootstrap")} % for "tail" and {span("ratio-bootstrap")} % for "ratio". The approximate intervals
-of a fit have a coverage of {span("tail")} % for "tail" and {span("ratio")} % for "ratio". The intervals for
-"ratio" ignore the uncertainty from the choice of degree and ridge. Number of estimates below half of the
-drawn share: {below["tail"]} and {below["ratio"]}.
+If classes are separable, the median error relative to the drawn share averages {errors["tail"]:.3f} for
+"tail" and {errors["ratio"]:.3f} for "ratio" over the settings. The coverage of bootstrap intervals is
+{span("tail-bootstrap")} % for "tail" and {span("ratio-bootstrap")} % for "ratio". The coverage of the
+approximate intervals from a fit is {span("tail")} % for "tail" and {span("ratio")} % for "ratio". The
+intervals for "ratio" ignore the uncertainty from the choice of degree and ridge. Number of estimates below
+half of the drawn share: {below["tail"]} for "tail" and {below["ratio"]} for "ratio".
 
 If classes overlap, both estimates are too large: the mean bias over these settings is {bias["tail"]:+.3f} for
 "tail" and {bias["ratio"]:+.3f} for "ratio". *From 0* counts the intervals that reflect this: they start at 0,
 because the scores show overlap, and only their upper end is informative. "tail" is the default, because its
 intervals have the nominal coverage and its bias is smaller on average.
 
-The criterion for overlap (nine in ten positive bags in the tail, a gap below it) was tuned on other draws of
-the same settings. It does not detect negative bags among the highest scores.
+The criterion for overlap (nine in ten positive bags in the tail, a gap below it) was tuned on other draws
+from the same settings. It does not detect negative bags among the highest scores.
 
 The second table shows why the cut is not chosen on the bags that are counted: the minimum of many ratios is
 biased downwards. The table also shows the percentage of fits that warn of a disagreement between the two
 methods.
 """
     note = (
-        "*Median error*: error relative to the prior, and relative to the drawn share of positive bags, "
-        "which is the best value that a sample can show. *Least*: the smallest estimate. *Below half*: "
-        "number of draws with an estimate below half of that share. *Covered*: percentage of the "
-        f"{LEVEL:.0%} intervals of a fit (`estimate_.interval()`, `check_.interval()`) that contain the "
+        "*Median error*: median absolute difference from the prior, and from the drawn share of positive "
+        "bags, which is the best value that a sample can reveal. *Least*: the smallest estimate. *Below "
+        "half*: number of draws with an estimate below half of that share. *Covered*: percentage of the "
+        f"{LEVEL:.0%} intervals from a fit (`estimate_.interval()`, `check_.interval()`) that contain the "
         "prior; *bootstrap*: the same for the method `interval`. *From 0*: percentage of intervals that "
         "start at 0. *Upper end*: mean upper end of the intervals."
     )
@@ -254,7 +255,7 @@ methods.
 EXPERIMENTS = [
     Experiment(
         name="pu-prior",
-        title="the class prior of positive and unlabeled bags",
+        title="estimates of the class prior from positive and unlabeled bags",
         paper=f"{PAPER}.",
         cells=cells,
         report=report,

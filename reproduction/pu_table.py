@@ -44,8 +44,8 @@ def _report(results: Mapping[str, Any], settings: Settings) -> Report:
             row["prior estimated"] = f"{np.mean([r['prior'] for r in trial_rows]):.2f}"
             rows.append(row)
         note = (
-            "Percent, mean ± standard error over trials. *Majority*: accuracy of the better constant "
-            "prediction."
+            "The values are percentages: mean ± standard error over trials. *Majority*: accuracy of the "
+            "better constant prediction."
         )
         tables.append(Table(title, rows, note))
     tables.append(_assumed_table(results))
@@ -88,16 +88,16 @@ def _assumed_table(results: Mapping[str, Any]) -> Table:
             row[f"printed estimate: {name}"] = f"{np.mean(cell['estimates'][key]):.2g}"
         rows.append(row)
     note = (
-        "PU-SKC with the kernel s's + 1 of unscaled features and an assumed class prior, printed protocol. "
-        "*Printed estimate*: the estimator of section 3.3 as printed, on scaled features with a ridge of 1 "
-        "(used in the column *assumed printed estimate*), and on unscaled features with the authors' ridge "
-        "of 1e5."
+        "PU-SKC with the kernel s's + 1 on unscaled features and an assumed class prior, under the printed "
+        "protocol. *Printed estimate*: the estimator from section 3.3 as printed, on scaled features with a "
+        "ridge of 1 (used in the column *assumed printed estimate*), and on unscaled features with the "
+        "authors' ridge of 1e5."
     )
-    return Table("Causes of the printed results of the image sets", rows, note)
+    return Table("Causes of the printed results on the image sets", rows, note)
 
 
 def _closest_assumed_prior(results: Mapping[str, Any], dataset: str) -> tuple[float, float, float]:
-    """Return the assumed prior closest to the paper's column.
+    """Return the assumed prior whose accuracies are closest to the paper's column.
 
     Also return its mean distance from the column, and the mean distance with the true prior.
     """
@@ -141,42 +141,43 @@ def _text(results: Mapping[str, Any]) -> str:
         for best, off, true in [_closest_assumed_prior(results, dataset)]
     )
     return f"""
-{n_trials} draws of 20 positive, 180 unlabeled and 200 test bags for every data set and prior. Before the
-draws, the bags are copied with noise (Musk to 10 times their number, images to 5 times). The standard
-deviation of the noise is 0.01 times the bag's largest absolute value of the feature; the authors' program
-uses the largest value. The number of positive bags among unlabeled and test bags together is fixed instead of
-binomial. *Printed protocol*: copies are made before the split, so that copies of a bag can be on both sides.
-*No copies on both sides*: the original bags are split in half first, each half is copied to the size of the
-whole, and folds keep the copies of a bag together.
+The results are from {n_trials} draws of 20 positive, 180 unlabeled and 200 test bags for every data set and
+prior. Before the draws, the bags are copied with noise (Musk to 10 times their number, images to 5 times).
+The standard deviation of the noise is 0.01 times the largest absolute value of the feature in the bag; the
+authors' program uses the largest signed value. The number of positive bags among unlabeled and test bags
+together is fixed instead of drawn from a binomial distribution. *Printed protocol*: copies are made before
+the split, so copies of the same bag can be on both sides. *No copies on both sides*: the original bags are
+split in half first, each half is copied to the size of the whole, and folds keep the copies of a bag
+together.
 
-PU-SKC: degree 1 to 3 and lambda 1, 1e-3, 1e-6, chosen by the zero-one PU risk (eq. 10) over 5 folds. Features
-are scaled to [0, 1], and the product in the kernel is divided by the number of features. The prior is
-estimated or known. LSDD and DSDD: width (as gamma) and penalty from the paper's grids, chosen by their
-criteria over 5 folds, with unscaled features. LSDD has 300 centers, DSDD at most 1,000 instances. puMIL: 5
-candidates, at most 10 generations; on Musk2, the density estimate uses at most 100 instances.
+PU-SKC: degrees 1 to 3 and lambda of 1, 1e-3 or 1e-6, chosen by the zero-one PU risk (eq. 10) over 5 folds.
+Features are scaled to [0, 1], and the product in the kernel is divided by the number of features. The prior
+is estimated or known. LSDD and DSDD: width (as gamma) and penalty from the paper's grids, chosen by their
+criteria over 5 folds, with unscaled features. LSDD uses 300 centers and DSDD at most 1,000 instances. puMIL
+uses 5 candidates and at most 10 generations; on Musk2, the density estimate uses at most 100 instances.
 
-Mean distance between our accuracies and the printed ones, in points: PU-SKC with estimated prior
-{distance("skc")}, with known prior {distance("known", "skc")}, LSDD {distance("lsdd")}, DSDD
-{distance("dsdd")}, puMIL {distance("pumil")}. With known prior, the copies increase the accuracy of PU-SKC by
-{100 * np.mean(leak):.1f} points on average (up to {100 * np.max(leak):.1f}). Without copies, it is
-{100 * np.mean(above):.1f} points above the constant prediction on average, and below it in
+Mean distance between our accuracies and the printed ones, in points: PU-SKC with an estimated prior
+{distance("skc")}, with a known prior {distance("known", "skc")}, LSDD {distance("lsdd")}, DSDD
+{distance("dsdd")}, puMIL {distance("pumil")}. With a known prior, the copies increase the accuracy of PU-SKC
+by {100 * np.mean(leak):.1f} points on average (up to {100 * np.max(leak):.1f}). Without copies on both sides,
+PU-SKC is {100 * np.mean(above):.1f} points above the constant prediction on average, and below it in
 {sum(value < 0 for value in above)} of {len(above)} settings. Compare all accuracies with the column
 *majority*.
 
-The SVM of puMIL has no intercept in the paper (B.1). Ours has one by default, with which the search for a
-large F measure predicts more bags as positive. Without it, the mean distance from the printed accuracies is
-{without}.
+The SVM in puMIL has no intercept in the paper (B.1). Ours has an intercept by default; the search for a large
+F measure then predicts more bags as positive. Without the intercept, the mean distance from the printed
+accuracies is {without}.
 
 **Elephant, Fox and Tiger.** The printed accuracies of PU-SKC decrease with the prior to about 42 % at pi =
 0.7, which is worse than random guessing: nearly all bags were predicted as negative. The third table examines
-the cause: PU-SKC assumes the same prior for all true priors. For each data set, one assumed prior almost
-reproduces the whole printed column: {cause}. So these columns show PU-SKC with a small assumed prior that
-does not depend on the true one, not the quality of the method.
+the cause. There, PU-SKC assumes the same prior for all true priors. For each data set, one assumed prior
+almost reproduces the whole printed column: {cause}. So the printed columns show PU-SKC with a small assumed
+prior that does not depend on the true one, not the quality of the method.
 
-The estimator of section 3.3 as printed, with its two averages exchanged, behaves in this way on scaled
-features. With its estimates, PU-SKC differs by {100 * np.mean(estimated):.1f} points from the printed columns
-on average. On unscaled features, its value depends so strongly on degree and ridge that it is useless (last
-columns of the table). The paper does not report the authors' estimates.
+The estimator in section 3.3 is printed with its two averages exchanged. On scaled features, the estimator as
+printed returns such small priors. With its estimates, PU-SKC differs by {100 * np.mean(estimated):.1f} points
+from the printed columns on average. On unscaled features, its value depends so strongly on the degree and the
+ridge that it is useless (last columns of the table). The paper does not report the authors' estimates.
 """
 
 

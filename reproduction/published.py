@@ -35,7 +35,8 @@ def _printed(method: str, features: str = "raw") -> tuple[float, ...]:
     return tuple(PRINTED[dataset, features][METHODS.index(method)] for dataset in CLASSIC)
 
 
-# The most similar model here for each method of the first paper; methods that are not listed are not built.
+# The most similar model here for each method in the first paper; methods that are not listed are not
+# implemented.
 _MODELS = {
     "MissSVM": "miss_svm",
     "MILES": "miles",
@@ -72,14 +73,14 @@ def published(board: Board) -> Table:
             ours = board.values(dataset, model, "accuracy") if model else []
             row[f"{dataset}, quoted"] = "-" if accuracy is None else f"{accuracy:.1f}"
             row[f"{dataset}, here"] = with_error(ours) if ours and accuracy is not None else "-"
-        row["here"] = board.titles.get(model, "-") if model else "not built"
+        row["here"] = board.titles.get(model, "-") if model else "not implemented"
         rows.append(row)
     note = "Accuracy in percent. " + ". ".join(
         f"*{name}*: {protocol}" for name, protocol in PROTOCOLS.items()
     )
     note += (
-        ". Results that a paper quotes from other papers are taken from that paper; we did not check the "
-        "original source. Here: the protocol of this page; MILR has a ridge penalty instead of the LASSO of "
-        "the paper."
+        ". Results that a paper quotes from other papers are taken from the quoting paper; we did not check "
+        "the original sources. *Here*: the protocol on this page; MILR uses a ridge penalty instead of the "
+        "paper's LASSO."
     )
     return Table("Published results and ours", rows, note)

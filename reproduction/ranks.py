@@ -1,4 +1,4 @@
-"""Comparison of models over several data sets: mean ranks, significance tests, and a plot of both.
+"""Comparison of models across several data sets: mean ranks, significance tests, and a plot of both.
 
 Demsar (2006), Statistical comparisons of classifiers over multiple data sets, JMLR 7, with the correction of
 Benavoli, Corani and Mangili (2016), JMLR 17. Pairs are compared by Wilcoxon's signed-rank test instead of
@@ -67,10 +67,10 @@ def rank_models(names: Sequence[str], scores: np.ndarray, level: float = 0.05) -
 
 
 def signed_rank_p(differences: np.ndarray) -> float:
-    """Return Wilcoxon's two-sided p value, which is exact also with ties; differences of zero are dropped.
+    """Return Wilcoxon's two-sided p value, which is exact even with ties; differences of zero are dropped.
 
     Under the null hypothesis, both signs are equally likely. The distribution of the sum of positive ranks is
-    computed rank by rank; ranks are doubled, because ties have half ranks.
+    computed rank by rank; ranks are doubled, because ties lead to half-integer ranks.
     """
     differences = np.asarray(differences, dtype=float)
     # Accuracies are multiples of 1 / n_bags: differences in only the last digits are rounding errors.

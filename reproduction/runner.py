@@ -56,7 +56,8 @@ def run_experiment(
     stored : bool
         Whether to compute nothing and report the stored cells, if the experiment allows partial reports.
     begin : callable
-        Called once before the first cell, and with the key of every cell that is stored or has finished.
+        Called once with an empty string before the first cell, then with the key of every stored or finished
+        cell.
     on_report : callable, optional
         Called with the report before it is written.
 
@@ -71,7 +72,7 @@ def run_experiment(
     _check_keys(cells)
     store = cell_folder(experiment, settings, out)
     store.mkdir(parents=True, exist_ok=True)
-    # Read the code before anything runs: later edits do not affect these cells.
+    # Read the code before anything runs, so that later edits do not affect these cells.
     code = _code(cells)
     fingerprints = _fingerprints(cells, code)
     results = {} if fresh else _stored(store, fingerprints)
@@ -91,9 +92,9 @@ def run_experiment(
     report = experiment.report({cell.key: results[cell.key]["value"] for cell in cells}, settings)
     if on_report is not None:
         on_report(report)
-    took = f"{sum(results[cell.key]['seconds'] for cell in cells) / 60:.1f} minutes of processor time"
+    took = f"{sum(results[cell.key]['seconds'] for cell in cells) / 60:.1f} min processor time"
     if waiting and len(waiting) == len(cells):
-        took += f" in {(time.monotonic() - start) / 60:.1f} minutes"
+        took += f", {(time.monotonic() - start) / 60:.1f} min elapsed"
     if stored:
         took = f"{len(cells)} of {len(fingerprints)} cells, {took}"
     provenance = _provenance(experiment, settings, _short(code), took, jobs, stored)
@@ -138,13 +139,13 @@ def _compute(cell: Cell) -> tuple[str, dict[str, Any]]:
 
 
 def _code(cells: list[Cell]) -> dict[Callable[..., Any], str]:
-    """Return the key of the code of every cell function."""
+    """Return the code key of every cell function."""
     sources = Sources()
     return {run: sources.key(run) for run in {cell.run for cell in cells}}
 
 
 def _short(code: Mapping[Callable[..., Any], str]) -> str:
-    """Make a short key of the code of all cells, which identifies the version of a page."""
+    """Make a short key for the code of all cells, which identifies the version of a page."""
     return hashlib.sha256("".join(sorted(code.values())).encode()).hexdigest()[:12]
 
 

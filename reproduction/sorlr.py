@@ -25,7 +25,7 @@ QUICK_EVERY = 8
 def accuracies(
     problem: str, method: str, t: int, n_folds: int, repeat: int, seed: int, every: int = 1
 ) -> dict[str, Any]:
-    """Return instance and bag accuracies of every fold, for every kind of features of a method.
+    """Return instance and bag accuracies of every fold, for every kind of features that a method uses.
 
     With ``every=8``, only every eighth bag is used.
     """

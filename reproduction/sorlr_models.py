@@ -1,4 +1,4 @@
-"""The models of SORLR's Figure 2, as functions that map a split to predictions of its test bags."""
+"""The models in SORLR's Figure 2, as functions that map a split to predictions of its test bags."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from bagwise.models.linear_model import MILogisticRegression, SoftORLogisticRegr
 from bagwise.models.multilabel import MIMLLogisticRegression
 from bagwise.rules import Threshold
 
-# Ridge penalties on standardized features and on Fourier features, whose squares sum to one. They are close
-# to maximum likelihood, as in the paper, but the optimum also exists for separable classes.
+# Ridge penalties on standardized features and on Fourier features, whose squares sum to one. The fits are
+# close to maximum likelihood, as in the paper, but the optimum exists even for separable classes.
 ALPHA = {"linear": 1.0, "fourier": 0.03}
 N_FOURIER = 300
 # Widths of the Gaussian kernel, relative to the square root of the number of standardized features.
@@ -34,7 +34,7 @@ HELD = "held"
 # A penalty that removes all features.
 _NO_FEATURES = 1e9
 FROM_NULL = {"null1": "count_table", "null2": "count_logistic"}
-# The paper's grids for both parameters are 0.001 to 1000; the omitted values are rarely chosen.
+# The paper's grids for both parameters range from 0.001 to 1000; the omitted values are rarely chosen.
 _GRID = {"C": [0.1, 1.0, 10.0, 100.0, 1000.0], "gamma": [0.001, 0.01, 0.1, 1.0]}
 
 
@@ -50,7 +50,7 @@ class Split(NamedTuple):
 
 
 class Predicted(NamedTuple):
-    """Predicted labels of test instances and of test bags."""
+    """Predicted labels for test instances and test bags."""
 
     instances: np.ndarray
     bags: np.ndarray
@@ -80,14 +80,14 @@ def plain_or(split: Split, alpha: float) -> Predicted:
 
 
 def label_sets(split: Split, alpha: float) -> Predicted:
-    """Predict with MIML-NC with one label; negative instances are its background."""
+    """Predict with MIML-NC for a single label; negative instances are its background."""
     model = MIMLLogisticRegression(alpha=alpha, scale=None, n_init=1, max_iter=1000, random_state=split.seed)
     return _predicted(_fitted(model, split), split)
 
 
 def _fitted(model, split: Split):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # starts may stop at max_iter; the best is used
+        warnings.simplefilter("ignore", ConvergenceWarning)  # some starts may stop at max_iter
         return model.fit(split.train, split.y)
 
 
@@ -96,7 +96,7 @@ def _predicted(model, split: Split) -> Predicted:
 
 
 def clusters(split: Split, counts: bool) -> Predicted:
-    """Predict with CCE: clusters, then an SVM; instances are predicted as bags of one."""
+    """Predict with CCE: clusters, then an SVM; each instance is predicted as a bag of one."""
     embedding = ClusterEmbedding(N_CLUSTERS, counts=counts, scale=None, random_state=split.seed)
     vectors = embedding.fit_transform(split.train)
     machine = SVC()
@@ -109,7 +109,7 @@ def clusters(split: Split, counts: bool) -> Predicted:
 
 
 def known_labels(split: Split, alpha: float) -> Predicted:
-    """Predict with SISL: logistic regression of labeled instances; bags by the true threshold."""
+    """Predict with SISL: logistic regression on labeled instances, then the true threshold for bags."""
     model = LogisticRegression(C=1.0 / alpha, max_iter=5000).fit(split.train.instances, split.z)
     log_odds = model.decision_function(split.test.instances)
     log_proba = Threshold(split.t).log_proba(log_odds, split.test.offsets)
@@ -117,7 +117,7 @@ def known_labels(split: Split, alpha: float) -> Predicted:
 
 
 def dummy(split: Split) -> Predicted:
-    """Predict the more frequent label of instances and of bags."""
+    """Predict the more frequent label for instances and for bags."""
     return Predicted(
         np.full(split.test.n_instances, int(split.z.mean() > 0.5)),
         np.full(len(split.test), int(split.y.mean() > 0.5)),
@@ -147,7 +147,7 @@ def predict(method: str, split: Split) -> dict[str, Predicted]:
     )
     split = split._replace(train=train, test=test)
     if split.y.min() == split.y.max() and method not in ("SISL", "Dummy"):
-        # With training bags of one class, predict this class everywhere.
+        # If all training bags belong to the same class, predict this class everywhere.
         label = int(split.y[0])
         constant = Predicted(np.full(test.n_instances, label), np.full(len(test), label))
         return dict.fromkeys(_variants(method), constant)

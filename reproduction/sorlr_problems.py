@@ -1,4 +1,4 @@
-"""The two problems of SORLR's Figure 2: positive instances, and thresholds of a positive bag."""
+"""The two problems in SORLR's Figure 2: positive instances, and thresholds for positive bags."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from bagwise.data.bags import Bags
 
 
 class Problem(NamedTuple):
-    """A data set, the number of its positive classes, and the thresholds t of the figure.
+    """A data set, the number of its positive classes, and the thresholds t in the figure.
 
-    `middle` has the thresholds at which the or-rule is wrong and more than one bag in twenty is positive.
+    `middle` contains the thresholds at which the or-rule is wrong and more than one bag in twenty is
+    positive.
     """
 
     data: str

@@ -1,4 +1,4 @@
-"""The page of SORLR's Figure 2: curves with bands, and a check of the paper's statements."""
+"""The page about SORLR's Figure 2: curves with bands, and a check of the paper's statements."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class Curves:
                     self._values[method, features, level] = np.column_stack(columns[level])
 
     def _folds(self, cells, method: str, t: str, variant: str, level: str) -> np.ndarray:
-        """Return the accuracies of all folds of all shuffles."""
+        """Return the accuracies on all folds of all shuffles."""
         return np.concatenate([cells[method, t, repeat][variant][level] for repeat in self.repeats])
 
     def _choose(self, cells, method: str, t: str, features: str) -> str:
-        """Return the kind of features; the width has the best bag accuracy, post hoc as in the paper."""
+        """Return the kind of features; the width with the best bag accuracy is used, as in the paper."""
         if method in OTHERS:
             return ""
         if features == "linear":
@@ -87,13 +87,13 @@ def make_report(results: Mapping[str, Any], problem: str, *, n_folds: int, every
                 }
                 for method in METHODS
             ]
-            tables.append(Table(f"Accuracy of {level}s, {features} features, in percent", rows))
+            tables.append(Table(f"Accuracy on {level}s, {features} features, in percent", rows))
     return Report(
         _text(curves, problem, n_folds, every), tables, [Figure("accuracy", _figure(curves, problem))]
     )
 
 
-# The paper's statements on Figure 2: methods that are better than (or equal to) other methods, and our
+# The paper's statements about Figure 2: methods that are better than (or equal to) other methods, and our
 # criterion.
 _STATEMENTS = [
     ("or-models are worse", "instance", ("SORLR2", "SORLR3"), ">", ("ORLR", "MIML-NC")),
@@ -110,7 +110,7 @@ _STATEMENTS = [
     ("SORLR1 may overfit", "instance", ("SORLR2", "SORLR3"), ">", ("SORLR1",)),
     ("SORLR1 may overfit", "bag", ("SORLR2", "SORLR3"), ">", ("SORLR1",)),
 ]
-_LEVEL = 0.02  # smaller differences in accuracy count as equal
+_LEVEL = 0.02  # smaller differences in accuracy are treated as equal
 
 
 def _verdict(gap: np.ndarray, sign: str) -> str:
@@ -132,12 +132,13 @@ def _statements(curves: Curves, problem: str) -> Table:
         for statement, level, better, sign, worse in _STATEMENTS
     ]
     note = (
-        f"Differences in accuracy in percent, averaged over t = {', '.join(map(str, middle))}, ± the "
-        "standard error over folds. At these t, the or-rule is wrong and more than one bag in twenty is "
-        "positive. A method is better than another if the difference exceeds two standard errors, and equal "
-        f"or competitive within {100 * _LEVEL:g} percent."
+        f"Differences in accuracy are in percentage points, averaged over t = {', '.join(map(str, middle))}, "
+        "± the standard error over folds. At these values of t, the or-rule is wrong and more than one bag "
+        "in twenty is positive. A method is called better than another if the difference exceeds two "
+        f"standard errors, and equal or competitive if the difference is within {100 * _LEVEL:g} percentage "
+        "points."
     )
-    return Table("Statements of the paper on its figure", rows, note)
+    return Table("Statements of the paper about its figure", rows, note)
 
 
 def _text(curves: Curves, problem: str, n_folds: int, every: int) -> str:
@@ -145,25 +146,26 @@ def _text(curves: Curves, problem: str, n_folds: int, every: int) -> str:
     counts = np.add.reduceat(z, bags.offsets[:-1])
     positive = ", ".join(f"{t}: {int((counts >= t).sum())}" for t in curves.thresholds)
     text = (
-        f"{len(bags)} bags of {bags.n_instances} labeled instances ({bags.sizes.mean():.1f} per bag, "
-        f"{bags.n_features} features). The instances of classes 1 to {PROBLEMS[problem].n_positive} are "
-        f"positive ({100 * z.mean():.1f} % of all instances). A bag is positive if it has at least t "
-        f"positive instances. Number of positive bags by t: {positive}. "
+        f"The data are {len(bags)} bags with {bags.n_instances} labeled instances ({bags.sizes.mean():.1f} "
+        f"per bag, {bags.n_features} features). The instances from classes 1 to "
+        f"{PROBLEMS[problem].n_positive} are positive ({100 * z.mean():.1f} % of all instances). A bag is "
+        f"positive if it has at least t positive instances. Number of positive bags by t: {positive}. "
         f"{_DATA[problem]}{_ONLY_SOME if every > 1 else ''}\n\n"
-        f"Accuracy over the instances and over the bags of a fold, mean of {n_folds}-fold cross-validation "
-        f"over bags, shuffled {_times(len(curves.repeats))}, ± its standard error over folds. Bands in the "
-        "figure are two standard errors. All methods and thresholds use the same folds. Features are "
-        f"standardized. The ridge alpha is {ALPHA['linear']:g} on linear features and {ALPHA['fourier']:g} "
-        f"on {N_FOURIER} random Fourier features. As in the paper, the kernel width is chosen post hoc for "
-        f"every method and t. Here, it is chosen by bag accuracy from {', '.join(f'{w:g}' for w in WIDTHS)} "
-        "times the square root of the number of features. The paper chooses from ten widths, 0.01 to 10, in "
-        "a unit that it does not state. We tried only these widths, because every width needs one more fit "
-        "of every method at every t and fold. Other widths, such as twice that root, were not measured. CCE1 "
-        f"and CCE2: {N_CLUSTERS} clusters of k-means, then a support vector machine with C and gamma chosen "
-        "by 3-fold cross-validation on the training bags; an instance is predicted as a bag of one. SISL "
-        "predicts a bag as positive if P(at least t positive instances) is above one half. If no training "
-        "bag is positive, all predictions are negative. The paper does not describe splits, scaling, "
-        "penalties, and the numbers of clusters and Fourier features. We chose the penalties, the widths and "
+        "The tables show accuracies over the instances and over the bags in a fold. They are means over "
+        f"{n_folds}-fold cross-validation over bags, shuffled {_times(len(curves.repeats))}, ± the standard "
+        "error over folds. Bands in the figure are ± two standard errors. All methods and thresholds use "
+        f"the same folds. Features are standardized. The ridge alpha is {ALPHA['linear']:g} on linear "
+        f"features and {ALPHA['fourier']:g} on {N_FOURIER} random Fourier features. As in the paper, the "
+        "kernel width is chosen post hoc for every method and t. Here, it is chosen by bag accuracy; the "
+        f"candidates are {' or '.join(f'{w:g}' for w in WIDTHS)} times the square root of the number of "
+        "features. The paper chooses from ten widths, 0.01 to 10, in a unit that it does not state. We "
+        "tried only these widths, because each additional width requires another fit of every method at "
+        "every t and fold. Other widths, such as twice the square root, were not measured. CCE1 and CCE2 "
+        f"use {N_CLUSTERS} k-means clusters, then a support vector machine with C and gamma chosen by 3-fold "
+        "cross-validation on the training bags; an instance is predicted as a bag of one. SISL predicts a "
+        "bag as positive if P(at least t positive instances) is above one half. If no training bag is "
+        "positive, all predictions are negative. The paper does not describe the splits, the scaling, the "
+        "penalties, or the numbers of clusters and Fourier features. We chose the penalties, the widths and "
         "the number of clusters on one split of these data (the penalties and widths on HJA). The second "
         "start of SORLR1 was added because its objective on training bags was far above that of SORLR2."
     )
@@ -174,18 +176,18 @@ def _times(count: int) -> str:
     return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
-_ONLY_SOME = " This quick run uses a part of the bags."
+_ONLY_SOME = " This quick run uses only some of the bags."
 _DATA = {
     "hja": (
         "As in the literature on this set, only labeled segments are used; the other 5,234 segments have no "
-        "labels for a comparison."
+        "labels to compare with."
     ),
     "mscv2": (
-        "Pictures have three regions on average, so that only 1 to 14 pictures are positive for t >= 5. The "
-        "paper's curves for these t also depend on a handful of pictures. For t >= 7, with one to three "
-        "positive pictures, the data hardly distinguish neighboring thresholds. SORLR3 learns thresholds of "
-        "7 to 9 at t = 7. At t = 8, where the positive picture is also the largest, it learns 14. It then "
-        "predicts most regions as positive."
+        "Pictures have three regions on average, so only 1 to 14 pictures are positive for t >= 5. The "
+        "paper's curves for these values of t also depend on a handful of pictures. For t >= 7, with one to "
+        "three positive pictures, the data hardly distinguish neighboring thresholds. SORLR3 learns "
+        "thresholds of 7 to 9 at t = 7. At t = 8, where the positive picture is also the largest, it learns "
+        "14. It then predicts most regions as positive."
     ),
 }
 
@@ -197,12 +199,12 @@ def _held_text(curves: Curves, problem: str) -> str:
     held = {k: values - cce for k, values in curves.held.items()}
     return (
         "\n\n"
-        f"The text of the paper has one result: at t = {PRINTED_AT}, the instance accuracy of SORLR3 is "
-        f"{PRINTED[problem]:g} percent above CCE2. Here, the difference is {with_error(gaps['linear'])} "
-        f"(linear) and {with_error(gaps['Fourier'])} (Fourier). The printed update never changes the "
-        "threshold from its start. With linear features and the threshold fixed at k, the difference is "
-        + "; ".join(f"{with_error(gap)} at k = {k}" for k, gap in held.items())
-        + "."
+        f"The text of the paper states one result: at t = {PRINTED_AT}, the instance accuracy of SORLR3 is "
+        f"{PRINTED[problem]:g} percent above that of CCE2. Here, the difference is "
+        f"{with_error(gaps['linear'])} (linear) and {with_error(gaps['Fourier'])} (Fourier). The update that "
+        "the paper prints never changes the threshold from its initial value. With linear features and the "
+        "threshold fixed at "
+        "k, the difference is " + "; ".join(f"{with_error(gap)} at k = {k}" for k, gap in held.items()) + "."
     )
 
 
@@ -224,9 +226,9 @@ def _starts_text(curves: Curves, problem: str) -> str:
         "The starts are important if the rule is learned, but the paper does not describe them. The free "
         "table of SORLR1 has optima in which all instances are positive and the bag size determines the "
         "label. SORLR2 has similar optima, in which the labeler hardly depends on the count. Here, both "
-        "start from the model without features and from soft thresholds, and the fit with the best objective "
-        "is used. With linear features, at the thresholds of the table below, the first start alone changes "
-        f"{change('SORLR1', 'null1')}, and {change('SORLR2', 'null2')}."
+        "start from the model without features and from soft thresholds, and the fit with the best "
+        "objective is used. With linear features, at the thresholds in the table below, using only the "
+        f"first start changes {change('SORLR1', 'null1')}, and {change('SORLR2', 'null2')}."
     )
 
 

@@ -26,7 +26,7 @@ _NAMES = {"fretcit": "Fretcit-kNN", "tfidf": "TFIDF", "miss": "MissSVM", "all": 
 
 _REPEATS = {"miss": 1, "all": 1}  # other methods: 3
 
-# Table 5 of the paper: means over nine data sets.
+# Table 5 in the paper: means over nine data sets.
 _QUOTED = {
     "MissSVM": ("0.627", "0.838", "0.690"),
     "Fretcit-kNN": ("0.739", "0.741", "0.728"),
@@ -83,7 +83,7 @@ def terms_weighed(counts: sp.csr_array) -> sp.csr_array:
 
 
 def web_pages() -> tuple[Any, np.ndarray]:
-    """Read the pages of the first reader in the order of the file, which starts with the liked pages."""
+    """Read the pages of the first reader in file order; the liked pages come first."""
     from bagwise import Bags
 
     with np.load(Path(os.environ.get("BAGWISE_DATA", ".")) / FILE) as file:
@@ -176,9 +176,9 @@ def _report(results: Mapping[str, Any], settings: Settings) -> Report:
             Table(
                 "Precision, recall and F",
                 rows,
-                "Ours: one reader, mean ± standard error over shuffles, which share the pages, so that the "
-                "errors do not cover the variation between pages. *Quoted*: Table 5, means over nine "
-                "readers, each with 75 training pages and 38 test pages.",
+                "Ours: one reader, mean ± standard error over shuffles. All shuffles use the same pages, "
+                "so the errors do not cover the variation between pages. *Quoted*: Table 5, means over "
+                "nine readers, each with 75 training pages and 38 test pages.",
             ),
             Table("Are the first 21 pages a class? Fretcit-kNN on the first k pages against the rest", first),
         ],
@@ -188,27 +188,27 @@ def _report(results: Mapping[str, Any], settings: Settings) -> Report:
 _TEXT = """
 **These results are not evidence for or against any method, because the labels are not verified.** Only the 75
 training pages of the first of nine readers (V1) are public: 2212 linked pages with the counts of 20 terms
-each. In this export, 21 pages are liked, and they are the first pages of the file. According to the paper's
-Table 4, 17 training pages and 4 test pages of V1 are liked. The same export has misplaced labels in two other
-data sets (docs/data.md).
+each. In this export, 21 pages are liked, and they are the first pages in the file. According to the paper's
+Table 4, 17 training pages and 4 test pages of V1 are liked. The same export contains misplaced labels in two
+other data sets (docs/data.md).
 
 If the first 21 pages were the liked ones, the first k pages should be easiest to separate from the rest at k
 = 21. The second table shows no such effect: many other values of k separate the pages better. So this page
-only shows that the methods run, and the scores of a constant prediction ("all pages are liked"). It does not
+shows only that the methods run, and how a constant prediction ("all pages are liked") scores. It does not
 compare the methods.
 
-There are three stratified 10-fold cross-validations. The number of references (1, 2, 3, 4, with 4 citers) is
-chosen by F in 3 folds of every training part. MissSVM has C = 10 and gamma = 1, and only one
-cross-validation. Many pages have equal distances; liked pages are then ranked first.
+We run three stratified 10-fold cross-validations. The number of references (1, 2, 3 or 4, with 4 citers) is
+chosen by the F measure in 3 folds within every training part. MissSVM uses C = 10 and gamma = 1 and is
+cross-validated only once. Many distances are tied; liked pages are then ranked first.
 
-*Fretcit-kNN* is `CitationKNNClassifier` with a distance by common terms. The distance between two linked
-pages is one minus the share of their most frequent terms that both pages have. The distance between two index
-pages is the smallest distance between their linked pages. *TFIDF* is the same classifier with the cosine
-distance between index pages. Each index page is the sum of its linked pages, with terms weighted by their
-inverse frequency in all linked pages; labels are not used. MissSVM uses the linked pages with the same
-weights, scaled to length one. We did not have the papers that define Fretcit-kNN, r-Fretcit-kNN and TFIDF, so
-these are our versions. We do not know the definition of r-Fretcit-kNN, so it is not run. The paper describes
-a page by 15 terms; the export has 20.
+*Fretcit-kNN* is `CitationKNNClassifier` with a distance based on common terms. The distance between two
+linked pages is one minus the share of their most frequent terms that both pages have. The distance between
+two index pages is the smallest distance between their linked pages. *TFIDF* is the same classifier with the
+cosine distance between index pages. Each index page is the sum of its linked pages, with terms weighted by
+their inverse frequency in all linked pages; the weights do not use labels. MissSVM uses the linked pages with
+the same weights, scaled to length one. We did not have the papers that define Fretcit-kNN, r-Fretcit-kNN and
+TFIDF, so these are our versions. We do not know the definition of r-Fretcit-kNN, so it is not run. The paper
+describes a page by 15 terms; the export contains 20.
 """
 
 

@@ -38,4 +38,4 @@ def test_slope_is_omitted_if_few_bags_are_misclassified():
 def test_unfinished_page_reports_its_progress(n_shuffles):
     text = page({f"bird_0-ensemble-{k}": 15 for k in range(n_shuffles)}).text
     assert ("Finished so far" in text) == (n_shuffles < 10)
-    assert ("Shuffles: 10 of each problem below." in text) == (n_shuffles == 10)
+    assert ("Every problem below has 10 shuffles." in text) == (n_shuffles == 10)

@@ -117,7 +117,7 @@ def test_every_cell_is_a_row_with_the_correct_bags(board):
 
 
 def test_fits_that_did_not_converge_are_counted(board):
-    assert unsettled(board, 10).endswith("did not converge: model A (4 of 30 fits).\n")
+    assert unsettled(board, 10).endswith("convergence warning: model A (4 of 30 fits).\n")
 
 
 def test_gains_are_paired_by_bags(board):
@@ -148,8 +148,8 @@ def test_model_is_compared_with_best_here_and_best_elsewhere(board):
     assert second["best elsewhere"] == "model A (25.0)"  # tied mean ranks: both win one data set
     gains = np.array([-1, 0, 1, 1])  # the ensemble's 0111 minus B's 1100
     error = gains.std(ddof=1) / 2
-    assert first["difference to the best elsewhere"] == f"+25.0 ± {100 * error:.1f}"
-    assert first["difference to the best here"] == "-25.0 ± 25.0"
+    assert first["difference from the best elsewhere"] == f"+25.0 ± {100 * error:.1f}"
+    assert first["difference from the best here"] == "-25.0 ± 25.0"
     assert against_the_best(board, "not there") is None
 
 
@@ -196,4 +196,4 @@ def test_program_reports_missing_cells(tmp_path, capsys):
     assert main(["mimm-fig2", "--stored", "--out", str(tmp_path)]) == 2
     assert "none of its cells is stored" in capsys.readouterr().err
     assert main(["mimm-fig2", "--stored", "--fresh", "--out", str(tmp_path)]) == 2
-    assert "exclude each other" in capsys.readouterr().err
+    assert "mutually exclusive" in capsys.readouterr().err

@@ -63,7 +63,7 @@ def test_run_writes_page_table_and_figure(tmp_path):
     page = run_experiment(make_experiment(), Settings(seed=3), out=tmp_path, begin=seen.append)
     text = page.read_text()
     assert page == tmp_path / "toy.md" and text.startswith("# toy: squares\n\nAuthor (1900)\n\nCommand: ")
-    assert "`python -m reproduction toy --seed 3 --jobs 1`" in text and "minutes of processor time" in text
+    assert "`python -m reproduction toy --seed 3 --jobs 1`" in text and "min processor time" in text
     assert re.search(r"bagwise \d+\.\d+\.\d+(?:\.dev\d+)?, code [0-9a-f]{12}, Python", text)
     assert "| cell-3 | 9 |" in text and "A note." in text and "![plot](toy-plot.png)" in text
     with (tmp_path / "toy.csv").open() as file:
