@@ -3,17 +3,17 @@
 ``python -m benchmarks [NAME ...]`` runs the named benchmarks; by default it runs all of them and writes the
 page. If names are listed, ``--write`` updates only their sections.
 
-``python -m benchmarks [NAME ...] --compare BASE [HEAD]`` runs the benchmarks with the package of two commits
-(without HEAD: of a commit and of the working tree) and prints all times and memory of bagwise side by side.
-Times are processor times with one BLAS thread, including child processes. The two sides alternate in five
-rounds, and the best round counts. Other libraries are not run, and problems that take minutes are smaller.
-Memory below 10 MB counts as 10 MB, because process sizes vary by a few MB between equal runs. The exit status
-is 1 if a ratio is above its limit, or if a benchmark fails on one side.
+``python -m benchmarks [NAME ...] --compare BASE [HEAD]`` runs the benchmarks with the package from two
+commits (without HEAD: from a commit and from the working tree) and prints bagwise's times and memory side by
+side. Times are processor times with one BLAS thread, including child processes. The two sides alternate in
+five rounds, and the best round is reported. Other libraries are not run, and problems that take minutes are
+made smaller. Memory below 10 MB is treated as 10 MB, because process sizes vary by a few MB between identical
+runs. The exit status is 1 if a ratio is above its limit, or if a benchmark fails on one side.
 """
 
 import os
 
-# Set before numpy is imported: one thread for all libraries, so that times are comparable.
+# All libraries use one thread, so that times are comparable; this must be set before numpy is imported.
 THREADS = "1"
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ[variable] = THREADS
@@ -29,12 +29,12 @@ from benchmarks.harness import Figure, environment  # noqa: E402
 
 FOLDER = Path(__file__).parent
 RESULTS = FOLDER / "RESULTS.md"
-# Modules that are not benchmarks. Every other module has a TITLE, a NOTE and run() -> list of dicts.
+# Modules that are not benchmarks. Every other module defines TITLE, NOTE and run() -> list of dicts.
 TOOLS = {"__main__", "compare", "contest", "harness", "libraries"}
 
 
 def problems() -> list[str]:
-    """Return the names of all benchmarks: the modules of this folder."""
+    """Return the names of all benchmarks: the modules in this folder."""
     return [module.name for module in pkgutil.iter_modules([str(FOLDER)]) if module.name not in TOOLS]
 
 
@@ -58,7 +58,7 @@ def main() -> None:
     ):
         text = f"limit of --compare for the {meaning} (head / base); default: %(default)s"
         parser.add_argument(option, type=float, default=most, metavar="RATIO", help=text)
-    parser.add_argument("--write", action="store_true", help="update the sections of RESULTS.md")
+    parser.add_argument("--write", action="store_true", help="update these sections in RESULTS.md")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write rows to a file; print no tables")
     arguments = parser.parse_args()
     names = arguments.names or benchmarks
@@ -105,7 +105,7 @@ def read_page(page: str) -> tuple[str, dict[str, str]]:
 
 
 def table(rows: list[dict]) -> str:
-    """Format rows as a Markdown table; missing values are empty cells."""
+    """Format rows as a Markdown table; missing values become empty cells."""
     columns = list(dict.fromkeys(column for row in rows for column in row))
     lines = [columns, ["---"] * len(columns), *([row.get(column, "") for column in columns] for row in rows)]
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)

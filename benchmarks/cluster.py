@@ -10,10 +10,11 @@ from benchmarks.harness import COMPARING, Figure, Stopwatch, pick, race
 
 TITLE = "Dask cluster: two workers against one"
 NOTE = (
-    "2,000,000 x 200 float32 instances in bags of ten, in Parquet. Each worker is a process with one thread. "
-    "The fits start with data in files and with running workers and compiled code; the better of two runs "
-    "counts. Goal: a ratio of at most 0.7. The last row is an empty pass over all blocks, compared with the "
-    "same number of plain Dask tasks whose results are gathered and summed. Goal: a ratio of at most 1.3."
+    "2,000,000 x 200 float32 instances in bags of ten, in Parquet. Each worker is a process with one "
+    "thread. The fits start with the data in files, running workers and compiled code; the better of two "
+    "runs is reported. Goal: a ratio of at most 0.7. The last row is an empty pass over all blocks, "
+    "compared with the same number of plain Dask tasks whose results are gathered and summed. Goal: a ratio "
+    "of at most 1.3."
 )
 N, D, SIZE = pick(2_000_000, 100_000), 200, 10
 
@@ -49,7 +50,7 @@ def fits() -> dict:
 
 
 def seconds_of_fits(scan, n_workers: int) -> dict[str, float]:
-    """Return the seconds of every fit with `n_workers` workers (the better of two)."""
+    """Return the seconds for every fit with `n_workers` workers (the better of two runs)."""
     import warnings
 
     from distributed import Client, LocalCluster
@@ -80,7 +81,7 @@ def seconds_of_passes(scan, client) -> dict[str, float]:
     """Return the seconds of a pass that computes nothing, and of the same number of plain Dask tasks."""
     blocks = scan.blocks()
     theta = np.zeros(D + 1)
-    blocks.total(_nothing, theta)  # reads the data into the workers
+    blocks.total(_nothing, theta)  # loads the data on the workers
 
     def bare():
         futures = [client.submit(_zeros, index, theta, pure=False) for index in range(len(blocks._groups))]

@@ -1,4 +1,4 @@
-"""Compare two commits: run the same benchmarks alternately with the package of each commit."""
+"""Compare two commits: run the same benchmarks alternately with the package from each commit."""
 
 import json
 import math
@@ -15,18 +15,18 @@ from pathlib import Path
 from benchmarks.harness import COMPARE_VARIABLE
 
 ROUNDS = 5
-FLOOR = 10.0  # MB: less memory counts as this much
+FLOOR = 10.0  # MB: smaller values are replaced by this one
 _UNITS = {"time": "s", "memory": "MB"}
 
 
 @dataclass
 class Comparison:
-    """Times and memory of two commits.
+    """Times and memory for two commits.
 
     Attributes
     ----------
     rows : list of dict
-        One row for every time and memory of bagwise in the tables: base, head, and their ratio.
+        One row for every time and memory value of bagwise in the tables: base, head, and their ratio.
     ratios : dict
         The ratios of all rows, for "time" and "memory".
     failures : list of str
@@ -62,10 +62,10 @@ class Comparison:
 
 
 def compare(root: Path, base: str, head: str | None, names: list[str], rounds: int = ROUNDS) -> Comparison:
-    """Measure benchmarks with the package of both commits; the best of `rounds` counts.
+    """Measure benchmarks with the package from both commits; the best of `rounds` is kept.
 
-    The benchmarks of `root` run with the package from a worktree of each commit. Without `head`, they run
-    with the package of `root` itself. The two sides alternate.
+    The benchmarks in `root` run with the package from a worktree of each commit. Without `head`, the head
+    side uses the package in `root` itself. The two sides alternate.
     """
     comparison = Comparison()
     with _worktree(root, base) as base_tree, _worktree(root, head) as head_tree:
@@ -129,8 +129,8 @@ def _worktree(root: Path, commit: str | None) -> Iterator[Path]:
 
 
 def _measure(root: Path, tree: Path, name: str) -> dict[tuple, float]:
-    """Run one benchmark once with the package of a tree, and return its figures."""
-    # First in the path, so that an installed bagwise is not used.
+    """Run one benchmark once with the package from a tree, and return its figures."""
+    # First on the path, so that an installed bagwise is not used.
     path = os.pathsep.join(filter(None, [str(tree / "src"), os.environ.get("PYTHONPATH")]))
     environment = os.environ | {"PYTHONPATH": path, COMPARE_VARIABLE: "1"}
     with tempfile.TemporaryDirectory() as folder:
@@ -146,9 +146,9 @@ def _measure(root: Path, tree: Path, name: str) -> dict[tuple, float]:
 
 
 def figures(row: dict) -> Iterator[tuple[tuple, float]]:
-    """Yield the times and memory of bagwise in a row of JSON, each with its key.
+    """Yield the times and memory values of bagwise in a JSON row, each with its key.
 
-    The key consists of the values before the first time or memory, the column name and the kind.
+    The key consists of the values before the first time or memory value, the column name and the kind.
     """
     labels: list[str] = []
     is_label = True

@@ -9,8 +9,8 @@ from benchmarks.harness import milliseconds, race
 
 TITLE = "Bags against plain numpy copies"
 NOTE = (
-    "100,000 bags, 1,000,000 instances, 20 features (160 MB). numpy does the same operation on plain arrays, "
-    "with precomputed row indices. Goal: a ratio of at most 2."
+    "100,000 bags, 1,000,000 instances, 20 features (160 MB). The peer does the same operation on plain "
+    "numpy arrays, with precomputed row indices. Goal: a ratio of at most 2."
 )
 
 

@@ -1,10 +1,10 @@
 """Problems x libraries: every library solves every problem in a separate process.
 
-A module of problems has a ``KIND`` (selects the solvers of the adapters), ``PROBLEMS`` (arguments of
+A problem module defines ``KIND`` (selects the solvers of the adapters), ``PROBLEMS`` (arguments of
 `make_data` by name), ``WARM_UP`` (arguments of a small problem), ``make_data(**arguments)`` and
 ``objective(data, solution)``. A new process first solves the small problem, which imports the library and
-compiles code, and then creates the data. It returns the median seconds of three runs, and the memory that
-the runs add.
+compiles code, and then creates the data. It returns the median seconds of three runs, and the memory that the
+runs add.
 """
 
 import importlib
@@ -16,12 +16,12 @@ from benchmarks.libraries import adapters
 
 MEMORY_NOTE = (
     "Every solver runs in a separate process. Memory is the growth of the process's peak memory during the "
-    "solution; data and library are loaded before."
+    "solution; data and library are loaded beforehand."
 )
 
 
 def contest(module_name: str) -> list[dict]:
-    """Run all solvers on all problems; return rows of seconds, memory and objective."""
+    """Run all solvers on all problems; return rows with seconds, memory and objective."""
     module = importlib.import_module(module_name)
     rows = []
     for problem in module.PROBLEMS:

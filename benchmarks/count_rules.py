@@ -1,4 +1,4 @@
-"""Count rules: the recursions of bagwise against plain recursions, large bags, and a whole fit."""
+"""Count rules: bagwise's recursions against plain recursions, large bags, and a whole fit."""
 
 import json
 
@@ -16,12 +16,12 @@ NOTE = (
     "Each goal is a ratio, bagwise / peer. *E step, table*: `CountTable` with an entry for every count on "
     "2,000 bags of 100 instances. The first peer is a forward-backward recursion for each bag in NumPy "
     "(goal: 1/100). The second is the same recursion as a plain compiled loop on one core, with its time "
-    "divided by the number of threads of bagwise, one or two (goal: 1.3; with two threads, also 0.4 ns for "
-    "each of the 20,000,000 pairs of an instance and a count). *Threshold*: `Threshold(5)` against `Or` on "
-    "10,000,000 instances in bags of 1,000 (goal: 6). *CountLogistic*: one bag of 20,000 instances against "
-    "the plain recursion that stores every 142nd row (goal: 1/10). *SoftORLogisticRegression*: one start on "
-    "the birdsong data against one `LogisticRegression` fit on its 10,232 instances with known labels (goal: "
-    "30)."
+    "divided by the number of threads that bagwise uses, one or two (goal: 1.3; with two threads, also 0.4 "
+    "ns for each of the 20,000,000 pairs of an instance and a count). *Threshold*: `Threshold(5)` against "
+    "`Or` on 10,000,000 instances in bags of 1,000 (goal: 6). *CountLogistic*: one bag of 20,000 instances "
+    "against the plain recursion that stores every 142nd row (goal: 1/10). *SoftORLogisticRegression*: one "
+    "start on the birdsong data against one `LogisticRegression` fit on its 10,232 instances with known "
+    "labels (goal: 30)."
 )
 
 
@@ -82,14 +82,14 @@ def _birdsong() -> dict:
     instance_y = np.isin(data.instance_y, np.arange(1, 6)).astype(int)
     y = (np.add.reduceat(instance_y, data.bags.offsets[:-1]) >= 5).astype(int)
     X = StandardScaler().fit_transform(data.bags.instances)
-    # The same penalty as the peer. The default is weaker and takes more iterations.
+    # The same penalty as the peer's. The default is weaker and takes more iterations.
     model = SoftORLogisticRegression(alpha=1.0, n_init=1, random_state=0)
     seconds = race(
         3,
         ours=lambda: model.fit(data.bags, y),
         peers={"peer": lambda: LogisticRegression(max_iter=1000).fit(X, instance_y)},
     )
-    # The starts are the model without features and soft thresholds; their search is part of the time.
+    # The starts are the model without features and soft thresholds; the time includes their search.
     n_starts = len(model.objectives_)
     return _row(
         f"SoftORLogisticRegression, birdsong, one of {n_starts} starts",

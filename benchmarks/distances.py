@@ -8,9 +8,9 @@ from benchmarks.harness import megabytes, race, seconds, traced_peak
 TITLE = "Bag distances"
 NOTE = (
     "Distances between all 102 bags of Musk2 (6,598 instances, 166 features), against scikit-learn's "
-    "`pairwise_distances` of the instances. The definitions of the bag distances reduce this matrix. *Peak*: "
-    "memory of bagwise in addition to the data; the last column is the size of the matrix. Goals: a ratio of "
-    "at most 3, and memory of a block instead of the whole matrix."
+    "`pairwise_distances` between the instances. The definitions of the bag distances reduce this matrix. "
+    "*Peak*: memory of bagwise in addition to the data; the last column is the size of the matrix. Goals: a "
+    "ratio of at most 3, and memory for one block instead of the whole matrix."
 )
 
 

@@ -14,11 +14,12 @@ from benchmarks.large import make_data
 
 TITLE = "Two million instances in a Parquet file"
 NOTE = (
-    "2,000,000 x 100 float32 instances in bags of ten, 0.8 GB, written by `save_bags`. The plain read is all "
-    "row groups in sequence, read by pyarrow with its own threads. *Reads*: seconds as a multiple of the "
+    "2,000,000 x 100 float32 instances in bags of ten, 0.8 GB, written by `save_bags`. In the plain read, "
+    "pyarrow reads all row groups in sequence with its own threads. *Reads*: seconds as a multiple of the "
     "plain read. Passes and fits use `scan_bags`. The file is in the file system cache. Every row runs in a "
-    "separate process. Memory is the peak minus the memory of the interpreter at its start; it includes "
-    "imports and compilation (see the fit on a hundred bags). Two processor cores: one reads blocks ahead."
+    "separate process. Memory is the peak minus the memory of the interpreter at startup; it includes "
+    "imports and compilation (see the fit on a hundred bags). With two processor cores, one core reads "
+    "blocks ahead."
 )
 # More than 2**23 values, so that they are streamed.
 N, D, SIZE = pick(2_000_000, 100_000), 100, 10

@@ -12,7 +12,7 @@ from benchmarks.harness import Stopwatch, pick, seconds
 TITLE = "Folders of 100,000 small bags"
 NOTE = (
     "100,000 bags of 2 to 7 instances with 10 features, one file per bag, in an in-memory file system if "
-    "available. The peer only calls `np.save`, `np.load` or h5py for every file, without labels, checks and "
+    "available. The peer only calls `np.save`, `np.load` or h5py for every file, without labels, checks or "
     "a joined matrix. Times are processor times; both sides run in sequence in the same process. Goal: a "
     "ratio of at most 1.5."
 )

@@ -1,4 +1,4 @@
-"""Shared tools of the benchmarks: timing, memory, processes, and a description of the environment.
+"""Tools shared by the benchmarks: timing, memory, processes, and a description of the environment.
 
 ``python -m benchmarks`` measures wall-clock time, so that parallel work counts. ``--compare`` measures two
 versions of the package by processor time, which depends less on other programs. In this case, `COMPARING` is
@@ -33,7 +33,7 @@ _ENOUGH = 0.5  # seconds for each function in one process, if versions are compa
 
 
 class Figure(str):
-    """A time or memory of bagwise in a table: the text to print, and the value for ``--compare``."""
+    """A time or a memory value of bagwise in a table: the text to print, and the value for ``--compare``."""
 
     kind: str
     value: float
@@ -61,7 +61,7 @@ def megabytes(value: float) -> Figure:
 
 
 def pick(full: Any, small: Any) -> Any:
-    """Return `full`, or `small` if versions are compared: the size of a problem that takes minutes."""
+    """Return the size of a problem that takes minutes: `full`, or `small` if versions are compared."""
     return small if COMPARING else full
 
 
@@ -117,12 +117,12 @@ def race(
         Number of rounds, after a first round that compiles and fills caches. If versions are compared, each
         function is measured for about half a second.
     peers : dict of functions
-        Functions of other libraries. If versions are compared, they are not run, and their time is NaN.
+        Functions from other libraries. If versions are compared, they are not run, and their time is NaN.
     processor : bool
         Whether to return the smallest processor time instead of the median wall-clock time. By default, true
         if versions are compared.
     **ours : functions
-        Functions of bagwise.
+        Functions from bagwise.
     """
     peers = peers or {}
     contestants = list((ours if COMPARING else ours | peers).items())
@@ -193,7 +193,7 @@ def traced_peak(run: Callable[[], object]) -> float:
 
 
 def private(name: str) -> Any:
-    """Return a private function or class of bagwise by name; its module may differ between versions."""
+    """Return a private function or class from bagwise by name; its module may differ between versions."""
     import bagwise
 
     folder = Path(bagwise.__path__[0])

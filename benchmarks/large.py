@@ -10,15 +10,15 @@ from benchmarks.harness import COMPARING, Stopwatch, begin_peak, in_process, meg
 
 TITLE = "Two million instances in memory, against LogisticRegression with known labels"
 NOTE = (
-    "2,000,000 x 50 float32 instances. scikit-learn's `LogisticRegression` is fitted to the labels of the "
-    "instances, the models of bagwise to the labels of bags of five instances or of one. All fits use a "
-    "ridge penalty of 1, no scaling, one start, and a tolerance of 1e-6 on the gradient per sample, unless "
-    "the row states otherwise. Each fit runs in a separate process, after loading the data and the library "
-    "and a small fit; the better of two runs counts. *Memory*: growth of the process at its peak. *Excess*: "
-    "relative difference to the objective of `LogisticRegression`, if the problem is the same."
+    "2,000,000 x 50 float32 instances. scikit-learn's `LogisticRegression` is fitted to instance labels; "
+    "bagwise's models are fitted to the labels of bags with five instances or one. All fits use a ridge "
+    "penalty of 1, no scaling, one start, and a tolerance of 1e-6 on the gradient per sample, unless the "
+    "row states otherwise. Each fit runs in a separate process, after loading the data and the library and "
+    "running a small fit; the better of two runs is reported. *Memory*: growth of the process at its peak. "
+    "*Excess*: relative difference from the objective of `LogisticRegression`, if the problem is the same."
 )
 N, D = pick(2_000_000, 500_000), 50
-# The fits: the kind of model, and the bag size.
+# The fits, each with its kind of model and its bag size.
 FITS = {
     "LogisticRegression": ("logistic", 1),
     "MILogisticRegression, bags of one": ("ridge", 1),
@@ -67,7 +67,7 @@ def run() -> list[dict]:
         if is_peer and COMPARING:
             reference[size] = {"seconds": math.nan, "objective": math.nan}
             continue
-        # Each process returns seconds, growth of memory in MB, and the objective.
+        # Each process returns seconds, memory growth in MB, and the objective.
         rounds = [in_process("benchmarks.large", kind, size, N) for _ in range(pick(2, 1))]
         best = min(rounds, key=lambda result: result["seconds"])
         if is_peer:

@@ -25,18 +25,19 @@ from benchmarks.harness import (
 
 TITLE = "MILR: LASSO paths"
 NOTE = (
-    "Times of whole paths, including input validation. *Worst objective*: the largest relative excess of our "
-    "objective over the peer's at any alpha; negative values mean that ours is better at every alpha. "
-    "*skglm*: `SparseLogisticRegression(warm_start=True)` on a Fortran-ordered copy, with a tolerance of "
-    "1e-6, as ours. *L-BFGS-B*: scipy's, with split variables and warm starts from the largest alpha to the "
-    "smallest. Both stop at a projected gradient of 1e-5, either of the objective (a sum over bags) or *per "
-    "bag*, which is much less strict. Independent features are the best case of a first-order method; "
-    "*correlation* is the correlation of neighboring features. About half of the noisy-or bags are "
-    "positive. *Cross-validation*: ten folds with `n_jobs=2` and the final search, against one path. The "
-    "rows with a number of instances have bags of 5, 50 features and 10 decreasing alphas, and each runs in "
-    "a separate process. *Memory*: peak memory of the path without the data. Goals: 5x faster than skglm; 5x "
-    "(down) and 2.5x (both ways) faster than L-BFGS-B without a worse objective; cross-validation within 6 "
-    "paths; linear in the number of instances, without a second copy of X."
+    "Times are for whole paths, including input validation. *Worst objective*: the largest relative excess "
+    "of our objective over the peer's at any alpha; negative values mean that ours is better at every "
+    "alpha. *skglm*: `SparseLogisticRegression(warm_start=True)` on a Fortran-ordered copy, with a "
+    "tolerance of 1e-6, as ours. *L-BFGS-B*: scipy's solver, with split variables and warm starts from the "
+    "largest alpha to the smallest. Both solvers stop at a projected gradient of 1e-5, either of the "
+    "objective (a sum over bags) or *per bag*, which is much less strict. Independent features are the best "
+    "case for a first-order method; *correlation* is the correlation of neighboring features. About half of "
+    "the noisy-or bags are positive. *Cross-validation*: ten folds with `n_jobs=2` and the final search, "
+    "against a single path. The rows with a number of instances use bags of 5 instances, 50 features and 10 "
+    "decreasing alphas; each row runs in a separate process. *Memory*: peak memory of the path without the "
+    "data. Goals: 5x faster than skglm; 5x (down) and 2.5x (both ways) faster than L-BFGS-B without a worse "
+    "objective; cross-validation within 6 paths; time linear in the number of instances, without a second "
+    "copy of X."
 )
 N_LARGE = pick(1000, 300)
 NOISY_OR = {"2,000 bags of 5 x 200": (2000, 5, 200), f"{N_LARGE:,} bags of 50 x 100": (N_LARGE, 50, 100)}

@@ -10,20 +10,20 @@ from benchmarks.harness import COMPARING, milliseconds, pick, race
 
 TITLE = "EM iterations of MIMixture against GaussianMixture"
 NOTE = (
-    "100,000 instances with 20 features in bags of 10, two components. Times are milliseconds per iteration, "
-    "computed from the difference between fits with 1 and with 11 iterations. Each fit is the fastest of "
-    "fifteen by processor time (of five with 2,000,000 instances). The peer is an iteration of a plain "
-    "mixture of all instances. Goals: a ratio of at most 0.5 if nearly all instances are in positive bags "
-    "(0.5 % are in negative bags, because fits need negative bags), and of at most 0.25 if half of them are "
-    "in negative bags. The next rows compare the time per instance between 2,000,000 and 100,000 instances "
-    "(goal: a ratio of 1), and 8 starts with two threads and with one."
+    "100,000 instances with 20 features in bags of 10, two components. Times are milliseconds per "
+    "iteration, computed from the difference between fits with 1 and with 11 iterations. Each time is the "
+    "smallest processor time of fifteen fits (of five with 2,000,000 instances). The peer is an iteration "
+    "of a plain mixture on all instances. Goals: a ratio of at most 0.5 if nearly all instances are in "
+    "positive bags (0.5 % are in negative bags, because fits need negative bags), and of at most 0.25 if "
+    "half of them are in negative bags. The next rows compare the time per instance between 2,000,000 and "
+    "100,000 instances (goal: a ratio of 1), and 8 starts with two threads and with one."
 )
 
 FEW = 0.005
 
 
 def make_bags(n_instances: int, share_negative: float) -> tuple[Bags, np.ndarray]:
-    """Draw instances of two Gaussian classes; the positive class occurs only in positive bags."""
+    """Draw instances from two Gaussian classes; the positive class occurs only in positive bags."""
     rng = np.random.default_rng(0)
     n_bags = n_instances // 10
     y = (np.arange(n_bags) >= share_negative * n_bags).astype(int)
@@ -44,10 +44,10 @@ def seconds_of_iterations(
 ) -> tuple[float, float]:
     """Return the seconds per iteration of two models, from fits with 1 and with 1 + `n_iter` iterations.
 
-    `mine` and `peer` are a function that creates the model for a number of iterations, followed by its data.
-    The smallest processor time of each length counts: a fit does much more than its iterations, so that noise
-    would distort the difference. If versions are compared, whole fits are compared, because differences vary
-    by more than 5 % between runs.
+    `mine` and `peer` each contain a function that creates the model for a number of iterations, followed by
+    its data. The smallest processor time for each length is used: a fit does much more than its iterations,
+    so noise would distort the difference. If versions are compared, whole fits are compared, because
+    differences vary by more than 5 % between runs.
     """
     lengths, iterations = pick((1, 1 + n_iter), (1 + n_iter,)), {}
 

@@ -21,15 +21,15 @@ from benchmarks.harness import COMPARING, milliseconds, pick, private, race
 
 TITLE = "Positive and unlabeled bags against quadratic programming"
 NOTE = (
-    "Augmented Musk1, class prior 0.3. *QP*: the double hinge problem of 20 positive and 180 unlabeled bags, "
-    "which are all centers. Our dual solver starts from the Gram matrix. clarabel and piqp (dense) solve the "
-    "form of the paper (eq. 18), and start from its matrices. *Excess*: relative difference to the smallest "
-    "objective. Goals: 5 times faster than clarabel, twice as fast as piqp. *Grid*: the 5-fold search over "
-    "three degrees and three penalties against one fit, both with an estimated prior; goal: a ratio of at "
-    "most 25. *Growth*: the dual alone with more unlabeled bags, and whole fits with 500 random centers; "
-    "goal: at most quadratic growth from 200 to 2,000. *Instances*: whole fits of the instance-level methods "
-    "against one fit of `SVC` with a Gaussian kernel on the same instances, with the labels of their bags; "
-    "goal: a ratio of at most 30."
+    "Augmented Musk1, class prior 0.3. *QP*: the double hinge problem for 20 positive and 180 unlabeled "
+    "bags, all of which are centers. Our dual solver starts from the Gram matrix. clarabel and piqp (dense) "
+    "solve the form in the paper (eq. 18), starting from its matrices. *Excess*: relative difference from "
+    "the smallest objective. Goals: 5 times faster than clarabel, twice as fast as piqp. *Grid*: the 5-fold "
+    "search over three degrees and three penalties against one fit, both with an estimated prior; goal: a "
+    "ratio of at most 25. *Growth*: the dual alone with more unlabeled bags, and whole fits with 500 random "
+    "centers; goal: at most quadratic growth from 200 to 2,000. *Instances*: whole fits of the "
+    "instance-level methods against one fit of `SVC` with a Gaussian kernel on the same instances, with the "
+    "labels of their bags; goal: a ratio of at most 30."
 )
 PRIOR = 0.3
 minimize_risk, split_features = private("minimize_risk"), private("split_features")
@@ -115,7 +115,7 @@ def _features(bags, y, degree: int):
     model = PUSetKernelClassifier(degree=degree, class_prior=PRIOR, alpha=1e6).fit(bags, y)
     scaled = bags.with_instances(model.scaler_.transform(bags.instances))
     features = split_features(model.basis_(scaled), y, np.ones(len(y)))
-    features.gram  # noqa: B018 (computed here, outside of the timed code)
+    features.gram  # noqa: B018 (computed here, outside the timed code)
     return features
 
 

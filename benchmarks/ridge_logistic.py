@@ -6,9 +6,9 @@ from benchmarks.contest import MEMORY_NOTE, contest
 
 TITLE = "MILogisticRegression on bags of one against LogisticRegression"
 NOTE = (
-    "Ridge penalty and an unpenalized intercept. All solvers have the same objective and tolerance (1e-6 on "
-    "the gradient per sample). *Excess*: relative difference to the smallest objective of all solvers. "
-    + MEMORY_NOTE
+    "The models have a ridge penalty and an unpenalized intercept. All solvers use the same objective and "
+    "tolerance (1e-6 on the gradient per sample). *Excess*: relative difference from the smallest objective "
+    "of all solvers. " + MEMORY_NOTE
 )
 KIND = "ridge_logistic"
 WARM_UP = {"n": 100, "d": 5}

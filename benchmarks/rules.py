@@ -1,4 +1,4 @@
-"""Rules against the logistic loss of the same log-odds."""
+"""Rules against the logistic loss on the same log-odds."""
 
 import numpy as np
 from scipy.special import expit, log_expit

@@ -12,10 +12,10 @@ TITLE = "Support vector machines against libsvm"
 NOTE = (
     "*MissSVC*: a whole fit, including all convex steps, scaling and the kernel matrix, against one "
     '`SVC(kernel="precomputed")` fit on the weighted examples of its last step, which starts from the kernel '
-    "matrix. *Dual*: one dual problem of n weighted examples, solved from a cold start and from a warm start "
-    "after lowering all bounds by 5 %. *Gap*: relative duality gap of our solution and of libsvm's at its "
-    "default tolerance. Goals: a ratio of at most 8 on Musk1 and at most 10 on Musk2, and on Musk2 a peak "
-    "memory below twice the kernel matrix (with a small matrix, a block of rows is a larger part)."
+    "matrix. *Dual*: one dual problem of n weighted examples, solved from a cold start and from a warm "
+    "start after lowering all bounds by 5 %. *Gap*: relative duality gap of our solution and of libsvm's at "
+    "its default tolerance. Goals: a ratio of at most 8 on Musk1 and at most 10 on Musk2, and on Musk2 a "
+    "peak memory below twice the kernel matrix (with a small matrix, a block of rows is a larger share)."
 )
 
 solve_dual = private("solve_dual")

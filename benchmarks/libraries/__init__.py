@@ -1,8 +1,8 @@
-"""Adapters of the libraries, one module per library.
+"""Adapters for the libraries, one module per library.
 
 An adapter is a module with a ``PACKAGE``, whose version is printed, and a dict ``SOLVERS`` with named solvers
 for every kind of problem. A solver takes the data of the problem and returns the solution in the format of
-the problem. It imports its library inside the function, so that the measured memory only includes this
+the problem. It imports its library inside the function, so that the measured memory includes only this
 library.
 """
 

@@ -1,10 +1,10 @@
-"""Adapter of bagwise."""
+"""Adapter for bagwise."""
 
 PACKAGE = "bagwise"
 
 
 def ridge_logistic(data):
-    """Fit bags of one instance, for which the rule "or" has the logistic loss."""
+    """Fit bags of one instance, for which the loss of the rule "or" is the logistic loss."""
     from bagwise import MILogisticRegression
 
     model = MILogisticRegression(

@@ -1,4 +1,4 @@
-"""Adapter of scikit-learn."""
+"""Adapter for scikit-learn."""
 
 from functools import partial
 
@@ -6,10 +6,11 @@ PACKAGE = "scikit-learn"
 
 
 def ridge_logistic(data, solver):
-    """Fit LogisticRegression with C = 1 / alpha, which is the same objective."""
+    """Fit LogisticRegression with C = 1 / alpha, which leads to the same objective."""
     from sklearn.linear_model import LogisticRegression
 
-    # scikit-learn's tolerance is on the mean over samples. Ours is per unit of weight, which is the same.
+    # scikit-learn's tolerance applies to the mean over samples. Ours is per unit of weight, which is the
+    # same.
     model = LogisticRegression(C=1.0 / data["alpha"], solver=solver, tol=data["tol"], max_iter=10_000)
     model.fit(data["X"], data["y"])
     return model.coef_.ravel(), float(model.intercept_[0])

@@ -1,4 +1,4 @@
-"""Adapter of scipy: L-BFGS on a plain implementation of the objective."""
+"""Adapter for scipy: L-BFGS on a plain implementation of the objective."""
 
 PACKAGE = "scipy"
 
