@@ -15,8 +15,8 @@ from bagwise import Bags, make_noisy_or_bags, save_h5, save_parquet
 def write_slides(folder, n_slides=60, n_features=32, seed=0):
     """Write slides in CLAM's format: a folder of .h5 files with features and coords, and a table of labels.
 
-    A patch is 256 wide. A tumour is a round region of a slide that shifts the features. Every patient has two
-    slides. Returns the paths of the folder and of the table.
+    A patch is 256 pixels wide. A tumour is a round region of a slide in which the features are shifted. Every
+    patient has two slides. Returns the paths of the folder and of the table.
     """
     rng = np.random.default_rng(seed)
     direction = np.random.default_rng(99).normal(size=n_features)  # the same in all slides
@@ -49,7 +49,7 @@ def write_slides(folder, n_slides=60, n_features=32, seed=0):
         rows.writerows(
             (name, label, f"p{i // 2}") for i, (name, label) in enumerate(zip(bags.ids, labels, strict=True))
         )
-    for leftover in ("labels.csv", "labels.csv-metadata.json"):  # the table has the labels
+    for leftover in ("labels.csv", "labels.csv-metadata.json"):  # the table contains the labels
         (written / leftover).unlink(missing_ok=True)
     return written, table
 
@@ -58,7 +58,7 @@ def write_molecules(path, n_molecules=150, seed=0, first=0, missing=0.02):
     """Write a CSV file with one row per conformer, some empty cells, and ids with leading zeros.
 
     A molecule is active if a conformer has a wide angle and a small charge. A share `missing` of the
-    conformers has a missing value.
+    conformers has one missing value each.
     """
     rng = np.random.default_rng(seed)
     names = ["angle", "charge", "polarity", "area", "weight"]
@@ -90,8 +90,8 @@ def write_recordings(path, n_recordings=160, seed=0):
     """Write ten-minute recordings as a Parquet file: one row per syllable, with its time and features.
 
     A sheet (CSV) lists which species were heard in each recording, and whether a wren holds a territory
-    there. A wren holds a territory if it sings at least three times. The column "truth" has the true species
-    of every syllable. Returns the paths of the file and of the sheet.
+    there. A wren holds a territory if it sings at least three times. The column "truth" contains the true
+    species of every syllable. Returns the paths of the file and of the sheet.
     """
     rng = np.random.default_rng(seed)
     centers = np.array([NOISE, *SPECIES.values()])
@@ -133,9 +133,9 @@ COMMON = "the a of and to in is was it that on for with as they this have from o
 
 
 def make_threads(n_threads=200, seed=0):
-    """Create discussion threads; each is a bag of posts, and about medicine if at least one post is.
+    """Create discussion threads (bags of posts); a thread is about medicine if at least one of its posts is.
 
-    Returns the texts of all posts, the thread of each post, and for each thread whether it is about medicine.
+    Returns the text and the thread of each post, and a label for each thread: whether it is about medicine.
     """
     rng = np.random.default_rng(seed)
     posts, threads, labels = [], [], []

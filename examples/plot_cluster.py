@@ -3,9 +3,9 @@ Fit on a Dask cluster
 =====================
 
 If one computer is too slow, ``scan.on(client)`` distributes the blocks of a scan to the workers of a Dask
-cluster. The cluster of this tutorial is local: a scheduler and two worker processes. The coefficients are
-identical to those of a fit without a cluster, bit for bit. A second fit returns them as well, although a
-worker is killed during the fit; it only takes longer.
+cluster. The cluster in this tutorial is local: a scheduler and two worker processes. The coefficients are
+identical to those of a fit without a cluster, bit for bit. A second fit, during which a worker is killed,
+returns the same coefficients; it only takes longer.
 """
 
 from example_data import write_large
@@ -42,8 +42,8 @@ print("identical coefficients:", bool((model.coef_ == alone.coef_).all()))
 # %%
 # A worker fails
 # --------------
-# After a hundred tasks, one of the two workers is killed, as in a power failure. The other worker reads its
-# blocks.
+# After a hundred tasks, one of the two workers is killed, as in a power failure. The other worker then reads
+# its blocks.
 import os
 import signal
 import threading

@@ -14,7 +14,7 @@ path = write_molecules("molecules.csv", 300, missing=0.0)
 # %%
 # Models with different assumptions
 # ---------------------------------
-# Without ``models``, `compare` selects one or two models of every family and tunes them within the training
+# Without ``models``, `compare` selects one or two models from every family and tunes them within the training
 # bags, which takes minutes. Here, six models are listed by name. Three of them assume that one active shape
 # is enough, one assumes that the share of active shapes matters, and two use statistics of the whole
 # molecule.
@@ -58,8 +58,8 @@ for row in comparison.differences()[:4]:
 # %%
 # What makes a molecule active?
 # -----------------------------
-# If models of single instances predict better than models of a share or of the whole bag, this is also
-# evidence about the molecules.
+# If models that need only one active shape predict better than models of shares or of whole molecules, this
+# is also evidence about the molecules.
 from textwrap import fill
 
 for sentence in (comparison.assumption_.sentence, *comparison.assumption_.evidence):
@@ -68,7 +68,7 @@ for sentence in (comparison.assumption_.sentence, *comparison.assumption_.eviden
 # %%
 # Write a report
 # --------------
-# The report is one HTML file that also works offline. It contains scores, data checks, calibration, and
+# The report is a single HTML file that also works offline. It contains scores, data checks, calibration, and
 # example molecules with their shapes.
 page = comparison.report("comparison.html", bags, y)
 

@@ -27,7 +27,7 @@ rules.figure_.savefig("rules.png")
 # %%
 # Effect of the rule on predictions
 # ---------------------------------
-# The same linear model with three rules. With a wrong rule, its predictions are much worse.
+# The same linear model is fitted with three rules. With a wrong rule, its predictions are much worse.
 for rule in ("or", bw.Threshold(), "count_logistic"):
     model = bw.MILogisticRegression(rule, alpha=0.1, n_init=1)
     print(rule, cross_val_score(model, data.bags, data.y, cv=3, scoring="roc_auc").mean().round(3))

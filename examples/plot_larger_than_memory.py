@@ -2,9 +2,9 @@
 Data larger than memory
 =======================
 
-A Parquet file has one row per instance, here only two hundred thousand rows to keep this tutorial fast. A
-scan loads the ids, sizes and labels of the bags. Every pass over the data then reads the instances in blocks.
-This tutorial fits and evaluates a model from the file, and writes predictions block by block.
+A Parquet file contains one row per instance, here only two hundred thousand rows to keep this tutorial fast.
+A scan loads the ids, sizes and labels of the bags. Every pass over the data then reads the instances in
+blocks. This tutorial fits and evaluates a model from the file, and writes predictions block by block.
 """
 
 from example_data import watched_memory, write_large
@@ -40,8 +40,8 @@ with watched_memory() as from_memory:
 print("identical coefficients:", bool((model.coef_ == twin.coef_).all()))
 
 # %%
-# Time and memory of both fits. The fit from the file takes longer, because every pass reads the file again.
-# It holds only a few blocks of instances in memory, regardless of the file size.
+# The figure shows time and memory of both fits. The fit from the file takes longer, because every pass reads
+# the file again. It holds only a few blocks of instances in memory, regardless of the file size.
 import matplotlib.pyplot as plt
 
 figure, ax = plt.subplots(figsize=(7, 3), layout="constrained")
@@ -60,4 +60,4 @@ with open("predictions.csv") as file:
     print(file.read(150))
 
 # %%
-# See :doc:`/data` for more on files, and :doc:`plot_cluster` for passes on several computers.
+# See :doc:`/data` for more about files, and :doc:`plot_cluster` for passes on several computers.

@@ -45,7 +45,7 @@ several = MultiLabelBagClassifier(base).fit(digits.bags[:100], shown[:100])
 key_instances(several, digits.bags[100:102], k=1).drop(columns="image")
 
 # %%
-# Each label highlights different images of the same bags. For "nine":
+# Each label highlights different images in the same bags. For "nine":
 from bagwise import plot_bags
 
 shown_bags = digits.bags[100:104]

@@ -32,7 +32,7 @@ figure.savefig("panels.pdf")
 # %%
 # Dark background
 # ---------------
-# Bags of images, for a presentation slide. Plot functions open no window and leave no state in pyplot; they
+# Bags of images, for a presentation slide. Plot functions do not open windows or leave state in pyplot; they
 # return the figure that they drew.
 digits = bw.load_digit_bags(40, random_state=0)
 reader = bw.MILogisticRegression(n_init=1, random_state=0).fit(digits.bags, digits.y)

@@ -3,11 +3,11 @@ Defects: learn from positive and unlabeled bags
 ===============================================
 
 Customers report devices that fail. Each device is a bag of measurements, one per part. Devices without a
-complaint are not all intact: some fail unnoticed. The data therefore have positive bags and *unlabeled* bags,
-but no negative bags. The class prior, the share of defective devices among the unlabeled ones, is estimated
-with an interval. All scores except recall depend on the prior, so the report shows scores for the estimate
-and for both ends of its interval. In this simulation the true scores are available; they are within this
-range.
+complaint are not all intact: some fail unnoticed. The data therefore contain positive bags and *unlabeled*
+bags, but no negative bags. The class prior, the share of defective devices among the unlabeled ones, is
+estimated with an interval. All scores except recall depend on the prior, so the report shows scores for the
+estimate and for both ends of its interval. In this simulation, the true scores are available; they are within
+this range.
 """
 
 from bagwise import make_mixture_bags, make_positive_unlabeled
@@ -29,17 +29,17 @@ model = bw.PUSetKernelClassifierCV(cv=3, random_state=0).fit(data.bags[learn], d
 print(bw.pu_report(model, data.bags[judge], data.y[judge]))
 
 # %%
-# In this simulation the truth is available: 30 % of the unlabeled devices are defective.
+# In this simulation, the truth is available: 30 % of the unlabeled devices are defective.
 is_hidden = data.y[judge] == 0
 hidden, truth = data.bags[judge][is_hidden], data.y_true[judge][is_hidden]
-print(f"truth: prior 0.3, accuracy of unlabeled bags {(model.predict(hidden) == truth).mean():.3f}")
+print(f"truth: prior 0.3, accuracy on unlabeled bags {(model.predict(hidden) == truth).mean():.3f}")
 
 # %%
 # Sensitivity to the prior
 # ------------------------
-# The same model, fitted with different assumed priors. For priors of 0.3 or more, the model detects nearly
+# The same model is fitted with different assumed priors. For priors of 0.3 or more, the model detects nearly
 # all reported devices. The share of unlabeled devices that it classifies as defective follows the assumed
-# prior: it is a result of the assumption, not of the data.
+# prior: this share is a result of the assumption, not of the data.
 plain = bw.PUSetKernelClassifier(degree=2)
 sensitivity = bw.plot_prior_sensitivity(plain, data.bags, data.y, cv=3)
 sensitivity.figure_.savefig("prior.png")

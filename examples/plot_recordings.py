@@ -33,7 +33,7 @@ pd.Series(right, species, name="accuracy, 40 new recordings").to_frame()
 # %%
 # Species of each syllable
 # ------------------------
-# The model was fitted without labels of syllables. In this simulation the true species are available. Each
+# The model was fitted without labels of syllables. In this simulation, the true species are available. Each
 # row is a true species in new recordings, each column a predicted species. Robins are similar to noise in
 # these features, and the model misses a few of them.
 import numpy as np
@@ -44,7 +44,8 @@ truth = new.instance_columns["truth"]
 pd.crosstab(pd.Series(truth, name="truth"), pd.Series(predicted, name="predicted"))
 
 # %%
-# One recording over time. The size of a dot is the predicted probability; a ring marks the true species.
+# The figure shows one recording over time. The size of a dot is the predicted probability; a ring marks the
+# true species.
 import matplotlib.pyplot as plt
 
 recording = int(np.argmax(heard[species][120:].sum(axis=1) == 3))
@@ -64,7 +65,7 @@ figure.savefig("song.png")
 # %%
 # How many songs indicate a territory?
 # ------------------------------------
-# Another column of the sheet contains whether a wren holds a territory. With the "or" rule, a single song
+# Another column of the sheet records whether a wren holds a territory. With the "or" rule, a single song
 # would be enough. `diagnose_rule` compares it with count rules, and reports which rules the recordings
 # support.
 territory = (heard["territory"] == "yes").to_numpy()

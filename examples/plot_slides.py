@@ -27,7 +27,7 @@ bags, y = bw.load_bags(folder, labels=labels, positive="tumor")
 model = bw.MILogisticRegression(alpha=3.0, l1_ratio=0.0, n_init=1, random_state=0)
 folds = {"groups": bags.bag_columns["patient"], "cv": GroupKFold(3)}
 print(bags)
-print("AUC of held-out patients:", cross_val_score(model, bags, y, scoring="roc_auc", **folds).round(3))
+print("AUC on held-out patients:", cross_val_score(model, bags, y, scoring="roc_auc", **folds).round(3))
 bw.save(model.fit(bags, y), "tumor.bagwise")
 
 # %%
@@ -42,8 +42,8 @@ bw.predict_frame(model, slides)
 # %%
 # Draw a heatmap
 # --------------
-# The last slide, patch by patch. The tumour is a round region on the right. Not all of its patches have a
-# high probability, because with the "or" rule one patch is enough to explain the slide. See
+# The figure shows the last slide, patch by patch. The tumour is a round region on the right. Not all of its
+# patches have a high probability, because with the "or" rule one patch is enough to explain the slide. See
 # :doc:`/explanation/instance_probabilities` for the interpretation of instance probabilities.
 heat = bw.plot_heatmap(model, slides, slides.ids[3])
 heat.figure_.savefig("heatmap.png")

@@ -2,8 +2,8 @@
 Documents: which words indicate the topic?
 ==========================================
 
-Threads of a forum are bags of posts. A thread is about medicine if at least one of its posts is. Posts become
-sparse rows of word weights, and a LASSO path shows which words the model selects.
+Forum threads are bags of posts. A thread is about medicine if at least one of its posts is. Posts are
+converted to sparse rows of word weights, and a LASSO path shows which words the model selects.
 """
 
 from example_data import make_threads
@@ -29,8 +29,8 @@ chosen = sorted(zip(model.coef_[0], bags.feature_names, strict=True), reverse=Tr
 print([f"{name} {weight:.2f}" for weight, name in chosen])
 
 # %%
-# The penalty decreases from left to right, and the dashed line marks the selected value. For every penalty,
-# the ten words of medicine are in the model, and the coefficients of the other 52 words are zero.
+# The penalty decreases from left to right, and the dashed line marks the selected value. For every
+# penalty, the ten words about medicine are in the model, and the coefficients of the other 52 words are zero.
 path = bw.plot_path(model.path_, alpha=model.alpha_)
 path.figure_.savefig("path.png")
 

@@ -21,8 +21,8 @@ train, test, y_train, y_test, g_train, _ = train_test_split(data.bags, data.y, g
 # %%
 # Grid search with instance predictions
 # -------------------------------------
-# A grid search over a pipeline with grouped folds. The best model still predicts which images make a bag
-# positive.
+# This is a grid search over a pipeline, with grouped folds. The best model still predicts which images make a
+# bag positive.
 pipeline = bw.make_bag_pipeline(
     bw.OnInstances(PCA()), bw.MILogisticRegression(l1_ratio=0.0, n_init=1, random_state=0)
 )
