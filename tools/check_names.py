@@ -1,8 +1,8 @@
 """Report names that are not descriptive, and classes that share a name.
 
 ``python tools/check_names.py [PATH ...]`` reads the names that Python files define: variables, parameters,
-attributes, functions, classes and modules. A name must not match a pattern of `tools/banned_names.txt`, and
-two classes of ``src`` must not have the same name. The exit status is 1 if it reports anything.
+attributes, functions, classes and modules. A name must not match a pattern in `tools/banned_names.txt`, and
+two classes in ``src`` must not have the same name. The exit status is 1 if it reports anything.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Measure how complete the public types are with pyright: ``python tools/type_completeness.py VENV``.
 
-`VENV` is a virtual environment with pyright and scikit-learn-stubs. pyright does not infer types from the
-code of libraries here. Without the stubs, every class that inherits from a class of scikit-learn counts as
-unknown, whatever its annotations. So does every function that takes or returns such a class. The script
+`VENV` is a virtual environment with pyright and scikit-learn-stubs. In this check, pyright does not infer
+types from library code. Without the stubs, every class that inherits from a scikit-learn class is treated as
+unknown, regardless of its annotations. So does every function that takes or returns such a class. The script
 prints the completeness with and without the stubs, and checks the value with the stubs.
 """
 

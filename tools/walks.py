@@ -2,11 +2,11 @@
 
 ``python tools/walks.py`` fits several models to 60 bags. For each fit it prints the number of source files
 and functions of bagwise that run, the depth of the stack and the number of Python calls, next to the limits
-of CONTRIBUTING.md. The exit status is 1 if a count is above its limit. ``--trace lasso`` prints the deepest
+in CONTRIBUTING.md. The exit status is 1 if a count is above its limit. ``--trace lasso`` prints the deepest
 stack of one call, ``--list lasso`` its functions by file.
 
-Only the second run of each call counts, without imports and compilation. Frames of other libraries and of
-compiled kernels do not count.
+Only the second run of each call is counted, so imports and compilation are excluded. Frames from other
+libraries and from compiled kernels are not counted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ KERNELS = str(Path(PACKAGE) / "_core" / "compiled")
 
 
 class Limit(NamedTuple):
-    """The maximum numbers of files, functions and frames of a call."""
+    """The maximum numbers of files, functions and frames for a call."""
 
     files: int
     functions: int
@@ -42,7 +42,7 @@ class Walk(NamedTuple):
     deepest: list[CodeType]
 
 
-# The limits of CONTRIBUTING.md, for the calls that have one.
+# The limits in CONTRIBUTING.md, by call.
 LIMITS = {
     "lasso": Limit(34, 200, 22),
     "mixture": Limit(34, 190, 18),
