@@ -3,6 +3,7 @@ import pickle
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -395,6 +396,11 @@ def test_bags_of_a_group_are_merged_and_their_ids_kept():
         ([1, 2], ValueError, "groups has the shape .2,., but there are 3 bags"),
         (["p", None, "q"], ValueError, "groups has no value for bag 'b'"),
         ("age", ValueError, "groups has no value for bag 'b'"),
+        (["p", np.nan, np.nan], ValueError, "groups has no value for bag 'b' and 1 more; every bag needs a"),
+        (["p", "", "q"], ValueError, "groups has no value for bag 'b'; every bag needs a group"),
+        (pd.array([1, 2, pd.NA]), ValueError, "groups has no value for bag 'c'"),
+        (np.array(["2026-01-01", "NaT", "NaT"], "M8[D]"), ValueError, "groups has no value for bag 'b'"),
+        (np.array([1, "a", 2], object), TypeError, r"values of different types \(int, str\), which cannot"),
     ):
         with pytest.raises(error, match=message):
             bags.merge(groups)

@@ -45,7 +45,7 @@ def model_subject(
     bags = X if is_scan(X) else as_bags(X)
     labels = np.asarray(y)
     require_label_per_bag(labels, bags)
-    groups = None if groups is None else group_of_each(groups, len(bags))
+    groups = None if groups is None else group_of_each(groups, len(bags), bags.ids)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PositiveClassWarning)  # already issued by the fit
         held = predict_held_out(

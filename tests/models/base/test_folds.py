@@ -1,6 +1,7 @@
 """Folds during a fit: integers, splitters and splits, with bags of weight zero."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut, StratifiedKFold, cross_validate
@@ -110,6 +111,14 @@ def test_folds_that_split_groups_are_refused():
         folds(3, WEIGHT, groups=GROUPS[:8])
     with pytest.raises(ValueError, match="bags of different groups; one class has a single group"):
         folds(3, groups=np.where(Y == 1, "sick", GROUPS))
+
+
+@pytest.mark.parametrize("unknown", [None, np.nan, pd.NA])
+def test_bags_of_unknown_groups_do_not_become_one_group(unknown):
+    groups = GROUPS.astype(object)
+    groups[[3, 5]] = unknown
+    with pytest.raises(ValueError, match="groups has no value for bag 3 and 1 more; every bag needs a group"):
+        folds(3, groups=groups)
 
 
 class RecordingGroupKFold(GroupKFold):

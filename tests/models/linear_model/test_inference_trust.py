@@ -214,8 +214,10 @@ def test_errors_by_groups_are_those_of_statsmodels(data):
     )
     with pytest.raises(ValueError, match="groups has 2 distinct values, too few"):
         model.inference(groups=np.arange(900) % 2)
-    with pytest.raises(ValueError, match="groups has 5 values, but there are 900 bags"):
+    with pytest.raises(ValueError, match=r"groups has the shape \(5,\), but there are 900 bags"):
         model.inference(groups=np.arange(5))
+    with pytest.raises(ValueError, match="groups has no value for bag 0 and 899 more"):
+        model.inference(groups=np.full(900, np.nan))
     for intervals in ("score", "profile"):
         with pytest.raises(ValueError, match='groups need intervals="wald"'):
             model.inference(groups=groups, intervals=intervals)

@@ -663,12 +663,7 @@ class Bags(AnyBags):
                 names = sorted(self._bag_columns)
                 raise KeyError(f"there is no bag column {groups!r}; there are {names}.")
             groups = self._bag_columns[groups]
-        values = group_of_each(groups, len(self))
-        missing = np.array([value is None or value != value for value in values.tolist()], dtype=bool)
-        if missing.any():
-            where = as_python(self.ids[int(np.argmax(missing))])
-            raise ValueError(f"groups has no value for bag {where!r}; every bag needs a group.")
-        return values
+        return group_of_each(groups, len(self), self.ids)
 
     def _refuse_sequences(self, method: str) -> None:
         if isinstance(self._instances, Sequences):

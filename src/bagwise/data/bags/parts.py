@@ -247,14 +247,43 @@ def group(bag_ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return sorted_ids[by_appearance], rows, offsets
 
 
-def group_of_each(groups: Any, n_bags: int) -> np.ndarray:
-    """Check that `groups` has one value per bag, and return it as an array."""
-    names = np.asarray(groups)
+def group_of_each(groups: Any, n_bags: int, ids: np.ndarray | None = None) -> np.ndarray:
+    """Check that `groups` has one value per bag that is not missing, and return it as an array.
+
+    Missing values (NaN, None, NA, empty text) raise an error, because otherwise all bags without a group
+    would form one group. Errors name the bag by its id, or by its index without `ids`.
+    """
+    names = np.asarray(without_mask(groups))
     if names.shape != (n_bags,):
         raise ValueError(
             f"groups has the shape {names.shape}, but there are {n_bags} bags; pass one group per bag."
         )
+    # In a list of text, numpy converts NaN to the text "nan", so the list itself is checked.
+    values = groups if isinstance(groups, (list, tuple)) else names.tolist()
+    missing = np.array([is_missing(value) or value == "" for value in values], dtype=bool)
+    if missing.any():
+        first = int(np.argmax(missing))
+        bag = first if ids is None else as_python(ids[first])
+        more = f" and {missing.sum() - 1} more" if missing.sum() > 1 else ""
+        raise ValueError(
+            f"groups has no value for bag {bag!r}{more}; every bag needs a group. If the group of a bag is "
+            "unknown, remove the bag or make it a separate group."
+        )
+    if names.dtype == object:
+        try:
+            np.unique(names)
+        except TypeError as error:
+            kinds = sorted({type(as_python(value)).__name__ for value in names.tolist()})
+            raise TypeError(
+                f"groups has values of different types ({', '.join(kinds)}), which cannot be sorted; convert "
+                "them, as in [str(group) for group in groups]."
+            ) from error
     return names
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value is missing: None, NaN, or NA or NaT of pandas."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 
 def check_alike(parts: list[Any]) -> None:

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.multiclass import type_of_target
 
 from bagwise.data.bags import as_bags, describes_bags, is_scan
-from bagwise.data.bags.parts import as_python, group_of_each
+from bagwise.data.bags.parts import as_python, group_of_each, is_missing
 from bagwise.models.base.folds import bag_folds
 from bagwise.models.base.labels import Training, require_label_per_bag
 from bagwise.models.pu.losses import check_pu_labels
@@ -61,7 +61,7 @@ def read_labelled(X: Any, y: Any, groups: Any, *, from_unlabeled: bool = False) 
             "Bags.from_groups(X, bag_ids)?"
         )
     require_label_per_bag(labels, bags)
-    unknown = np.array([_is_missing(value) for value in labels.tolist()])
+    unknown = np.array([is_missing(value) for value in labels.tolist()])
     if unknown.any():
         distinct = np.unique(labels[~unknown])
         if len(distinct) != 1:
@@ -77,13 +77,8 @@ def read_labelled(X: Any, y: Any, groups: Any, *, from_unlabeled: bool = False) 
         raise ValueError(f"y has only one class, {as_python(classes[0])!r}; compare needs two or more.")
     if from_unlabeled:
         check_pu_labels(labels, "compare")
-    groups = None if groups is None else group_of_each(groups, len(bags))
+    groups = None if groups is None else group_of_each(groups, len(bags), bags.ids)
     return Labelled(bags, labels, classes, codes, groups, from_unlabeled)
-
-
-def _is_missing(value: Any) -> bool:
-    """Return whether a label is missing: None, NaN, or NA or NaT of pandas."""
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
 
 
 def cut_folds(data: Labelled, cv: Any, repeats: int, seed: int) -> list[Split]:

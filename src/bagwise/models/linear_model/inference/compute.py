@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import chdtrc, ndtr, stdtr
 from sklearn.base import clone
-from sklearn.utils import column_or_1d
 
+from bagwise.data.bags.parts import group_of_each
 from bagwise.models.base import BagsLike, Training
 from bagwise.models.linear_model.inference.likelihood import FittedLikelihood, likelihood_of
 from bagwise.models.linear_model.inference.profile import Profile, Quantity
@@ -193,12 +193,7 @@ def _sandwich(
     likelihood: FittedLikelihood, inverse: np.ndarray, groups: ArrayLike, counted: np.ndarray
 ) -> tuple[np.ndarray, int]:
     """Return the cluster-robust (sandwich) covariance, and the number of groups."""
-    values = column_or_1d(groups)
-    if len(values) != len(counted):
-        raise ValueError(
-            f"groups has {len(values)} values, but there are {len(counted)} bags; pass one value per bag."
-        )
-    names, group = np.unique(values[counted], return_inverse=True)
+    names, group = np.unique(group_of_each(groups, len(counted))[counted], return_inverse=True)
     n_groups = len(names)
     if n_groups <= len(inverse):
         raise ValueError(
