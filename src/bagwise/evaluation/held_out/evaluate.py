@@ -12,7 +12,7 @@ from bagwise._display.parts import Table
 from bagwise.evaluation.held_out.scores import IN_GROUPS, MEANING, score_held_out
 from bagwise.models.base.held_out import HeldOut
 
-# With fewer groups, intervals were too narrow in simulations.
+# With fewer groups, intervals of means were clearly too narrow in simulations (docs/compare.md).
 _FEW_GROUPS = 30
 
 
@@ -72,8 +72,11 @@ class Evaluation:
         if self.groups is not None:
             text += IN_GROUPS
             n_groups = len(np.unique(self.groups))
-            if n_groups < _FEW_GROUPS:
-                text += f" With only {n_groups} groups (fewer than {_FEW_GROUPS}), intervals are too narrow."
+            missing = [self.titles[name] for name, score in self.scores.items() if np.isnan(score["low"])]
+            if missing:
+                text += f" No interval for {', '.join(missing)}: too few groups, or of too different sizes."
+            if "brier" in self.scores and n_groups < _FEW_GROUPS:
+                text += f" With only {n_groups} groups, the interval of the Brier score is too narrow."
         return text
 
 

@@ -18,8 +18,9 @@ def share_interval(hits: np.ndarray, groups: np.ndarray | None = None) -> Interv
     Bags of the same group may be correlated. The number of bags is therefore divided by the design effect
     (the variance of the proportion between groups, relative to that of independent bags), following Korn and
     Graubard. The design effect is at least 1; if all bags agree, the effective number of bags is the number
-    of groups. Quantiles come from the t distribution with n_groups - 1 degrees of freedom. With a single
-    group, the interval is NaN.
+    of groups. Quantiles come from the t distribution with n_groups - 1 degrees of freedom, where n_groups is
+    the effective number of groups: groups of different sizes count as fewer groups of equal sizes (Kish).
+    If that is below two, the interval is NaN.
 
     Parameters
     ----------
@@ -42,8 +43,9 @@ def share_interval(hits: np.ndarray, groups: np.ndarray | None = None) -> Interv
     """
     share = float(np.mean(hits))
     influence = (hits - share) / len(hits)
-    n = len(hits) / _design_effect(influence, groups)
-    return _score_interval(share, lambda p: p * (1 - p) / n, _quantile(groups))
+    effect, quantile = _design(influence, np.ones(len(hits)), groups)
+    n = len(hits) / effect
+    return _score_interval(share, lambda p: p * (1 - p) / n, quantile)
 
 
 def auc_interval(
@@ -53,11 +55,16 @@ def auc_interval(
 
     Scores of different folds come from different models, so they are not compared. The AUC is the proportion
     of correctly ordered pairs of a positive and a negative bag of the same fold. At each candidate limit, the
-    interval uses the variance of Hanley and McNeil with the mean number of bags per fold. Groups are taken
-    into account as in `share_interval`, with a design effect from DeLong's components.
+    interval uses the variance of Hanley and McNeil with the mean number of bags per fold.
 
-    All values are NaN if no fold has both classes. The interval is NaN unless there are more groups than
-    twice the number of folds with both classes.
+    Groups are taken into account as in `share_interval`. A bag contributes the number of its correctly
+    ordered pairs minus their expected number (its number of pairs times the AUC), and groups are weighted by
+    their pairs. Two degrees of freedom are subtracted, one for each class. The AUC itself is subtracted and
+    not the mean of each fold: folds have only a few groups, and a mean per fold would use up all degrees of
+    freedom.
+
+    All values are NaN if no fold has both classes. The interval is NaN if the effective number of groups is
+    below four.
 
     Parameters
     ----------
@@ -72,31 +79,33 @@ def auc_interval(
 
     References
     ----------
-    R. G. Newcombe (2006), Statistics in Medicine 25, 559-573.
+    R. G. Newcombe (2006), Statistics in Medicine 25, 559-573; N. A. Obuchowski (1997), Nonparametric analysis
+    of clustered ROC curve data, Biometrics 53, 567-578.
     """
-    in_order, influence, counts = 0.0, np.zeros(len(score)), []
+    n_right, n_pairs, counts = np.zeros(len(score)), np.zeros(len(score)), []
     for fold_index in np.unique(fold):
         above, below = (np.flatnonzero((fold == fold_index) & (positive == side)) for side in (True, False))
         if not len(above) or not len(below):
             continue
-        beats, beaten = _wins(score[above], score[below])
-        in_order += beats.sum()
+        n_right[above], n_right[below] = _wins(score[above], score[below])
+        n_pairs[above], n_pairs[below] = len(below), len(above)
         counts.append((len(above), len(below)))
-        influence[above], influence[below] = beats - beats.mean(), beaten - beaten.mean()
     if not counts:
         return np.nan, np.nan, np.nan
-    m, n = np.array(counts, dtype=float).T
-    auc = in_order / float(m @ n)
-    k = len(counts)
-    effect = _design_effect(influence, groups, n_means=2 * k)
-    m_fold, n_fold = m.mean() / effect, n.mean() / effect
+    auc = float(n_right.sum() / n_pairs.sum())
+    m, n = np.mean(counts, axis=0)
+    used = n_pairs > 0
+    effect, quantile = _design(
+        (n_right - auc * n_pairs)[used], n_pairs[used], None if groups is None else groups[used], n_means=2
+    )
+    m_fold, n_fold, k = m / effect, n / effect, len(counts)
     half = max(0.0, (m_fold + n_fold) / 2 - 1)
 
     def variance(theta: float) -> float:
         spread = (1 - theta) / (2 - theta) + theta / (1 + theta)
         return theta * (1 - theta) * (1 + half * spread) / (m_fold * n_fold) / k
 
-    return auc, *_score_interval(auc, variance, _quantile(groups, n_means=2 * k))
+    return auc, *_score_interval(auc, variance, quantile)
 
 
 def mean_interval(values: np.ndarray, groups: np.ndarray | None = None) -> Interval:
@@ -119,13 +128,13 @@ def mean_test(values: np.ndarray, groups: np.ndarray | None = None) -> tuple[flo
     return mean, 2 * float(t.sf(abs(mean) / error, freedom)) if error > 0 else float(mean == 0)
 
 
-def _mean_and_error(values: np.ndarray, groups: np.ndarray | None) -> tuple[float, float, int]:
+def _mean_and_error(values: np.ndarray, groups: np.ndarray | None) -> tuple[float, float, float]:
     """Return a mean, its standard error (with groups: between groups) and its degrees of freedom."""
     mean = float(np.mean(values))
-    influence = (values - mean) / len(values)
-    sums = influence if groups is None else _sums(influence, groups)
-    n = len(sums)
-    return mean, float(np.sqrt(n / max(1, n - 1) * float(sums @ sums))), n - 1
+    sums, n = (values - mean) / len(values), float(len(values))
+    if groups is not None:
+        sums, n = _sums(sums, groups), _n_equal_groups(np.ones(len(values)), groups)
+    return mean, float(np.sqrt(n / max(1.0, n - 1) * float(sums @ sums))), n - 1
 
 
 def _wins(above: np.ndarray, below: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -142,28 +151,39 @@ def _sums(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
     return np.bincount(np.unique(groups, return_inverse=True)[1], weights=values)
 
 
-def _design_effect(influence: np.ndarray, groups: np.ndarray | None, n_means: int = 1) -> float:
-    """Return the design effect: how many correlated bags are worth one independent bag.
+def _design(
+    influence: np.ndarray, weight: np.ndarray, groups: np.ndarray | None, n_means: int = 1
+) -> tuple[float, float]:
+    """Return the design effect (how many correlated bags are worth one independent bag), and a quantile.
 
-    It is at least 1, and NaN with too few groups. `n_means` is the number of means that were subtracted from
-    the influence values; each costs one degree of freedom.
+    Parameters
+    ----------
+    influence : array of shape (n_bags,)
+        Influence of each bag on the estimate, up to a factor.
+    weight : array of shape (n_bags,)
+        Weight of each bag in the estimate.
+    groups : array of shape (n_bags,) or None
+        Group of each bag. Without groups, the effect is 1 and the quantile that of the normal distribution.
+    n_means : int
+        Number of estimated means. Each costs one degree of freedom. Both results are NaN for an effective
+        number of groups below two per mean.
     """
     if groups is None:
-        return 1.0
+        return 1.0, float(norm.ppf(0.5 + LEVEL / 2))
+    n, n_groups = len(influence), _n_equal_groups(weight, groups)
+    freedom = n_groups - n_means
+    if freedom < n_means:
+        return np.nan, np.nan
     sums = _sums(influence, groups)
-    n, n_groups = len(influence), len(sums)
-    if n_groups <= n_means:
-        return np.nan
     alone, together = n / (n - n_means) * float(influence @ influence), float(sums @ sums)
-    if alone == 0.0:
-        return n / n_groups
-    return max(1.0, n_groups / (n_groups - n_means) * together / alone)
+    effect = n / n_groups if alone == 0.0 else max(1.0, n_groups / freedom * together / alone)
+    return effect, float(t.ppf(0.5 + LEVEL / 2, freedom))
 
 
-def _quantile(groups: np.ndarray | None, n_means: int = 1) -> float:
-    if groups is None:
-        return float(norm.ppf(0.5 + LEVEL / 2))
-    return float(t.ppf(0.5 + LEVEL / 2, len(np.unique(groups)) - n_means))
+def _n_equal_groups(weight: np.ndarray, groups: np.ndarray) -> float:
+    """Return the effective number of groups: n for n groups of equal weights, otherwise less (Kish)."""
+    sums = _sums(weight, groups)
+    return float(sums.sum() ** 2 / (sums @ sums))
 
 
 def _score_interval(value: float, variance: Callable[[float], float], quantile: float) -> Interval:
