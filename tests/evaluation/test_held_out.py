@@ -73,6 +73,37 @@ def test_interval_is_nan_with_too_few_groups():
     assert auc == 0.625 and np.isnan([low, high]).all()
 
 
+def resampled_auc_interval(positive, score, fold, groups):
+    """Return the bootstrap interval of the AUC within folds, from resamples of groups."""
+    rng = np.random.default_rng(0)
+    members = [np.flatnonzero(groups == group) for group in np.unique(groups)]
+    values = []
+    for _ in range(1000):
+        rows = np.concatenate([members[k] for k in rng.integers(0, len(members), len(members))])
+        values.append(auc_interval(positive[rows], score[rows], fold[rows])[0])
+    return np.quantile(values, [0.025, 0.975])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_auc_interval_of_twelve_groups_is_as_wide_as_that_of_a_bootstrap(seed):
+    rng = np.random.default_rng(seed)
+    groups = np.arange(120) % 12
+    positive, fold = rng.random(120) < 0.6, groups % 5  # two or three groups in each fold
+    score = rng.normal(size=120) + 1.2 * positive
+    _, low, high = auc_interval(positive, score, fold, groups)
+    resampled_low, resampled_high = resampled_auc_interval(positive, score, fold, groups)
+    assert 0.8 < (high - low) / (resampled_high - resampled_low) < 2.0
+
+
+def test_groups_of_different_sizes_count_as_fewer_groups():
+    rng = np.random.default_rng(0)
+    hits = rng.random(60) < 0.7
+    equal, different = np.arange(60) % 6, np.minimum(np.arange(60) // 2, 5)
+    widths = [high - low for low, high in (share_interval(hits, groups) for groups in (equal, different))]
+    assert widths[1] > 1.5 * widths[0]
+    assert np.isfinite(mean_interval(hits * 1.0, different)).all()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "size", "share", "distance"), [(60, 1, 0.5, 3.0), (100, 1, 0.3, 1.5), (300, 5, 0.4, 1.5)]

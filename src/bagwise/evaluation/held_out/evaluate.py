@@ -74,7 +74,7 @@ class Evaluation:
             n_groups = len(np.unique(self.groups))
             missing = [self.titles[name] for name, score in self.scores.items() if np.isnan(score["low"])]
             if missing:
-                text += f" No interval for {', '.join(missing)}: too few groups, or of too different sizes."
+                text += f" No interval for {', '.join(missing)}: too few groups."
             if "brier" in self.scores and n_groups < _FEW_GROUPS:
                 text += f" With only {n_groups} groups, the interval of the Brier score is too narrow."
         return text

@@ -20,7 +20,7 @@ def share_interval(hits: np.ndarray, groups: np.ndarray | None = None) -> Interv
     Graubard. The design effect is at least 1; if all bags agree, the effective number of bags is the number
     of groups. Quantiles come from the t distribution with n_groups - 1 degrees of freedom, where n_groups is
     the effective number of groups: groups of different sizes count as fewer groups of equal sizes (Kish).
-    If that is below two, the interval is NaN.
+    With a single group, the interval is NaN.
 
     Parameters
     ----------
@@ -63,8 +63,7 @@ def auc_interval(
     not the mean of each fold: folds have only a few groups, and a mean per fold would use up all degrees of
     freedom.
 
-    All values are NaN if no fold has both classes. The interval is NaN if the effective number of groups is
-    below four.
+    All values are NaN if no fold has both classes. The interval is NaN with fewer than four groups.
 
     Parameters
     ----------
@@ -133,7 +132,8 @@ def _mean_and_error(values: np.ndarray, groups: np.ndarray | None) -> tuple[floa
     mean = float(np.mean(values))
     sums, n = (values - mean) / len(values), float(len(values))
     if groups is not None:
-        sums, n = _sums(sums, groups), _n_equal_groups(np.ones(len(values)), groups)
+        sums = _sums(sums, groups)
+        n = 1.0 if len(sums) < 2 else max(2.0, _n_equal_groups(np.ones(len(values)), groups))
     return mean, float(np.sqrt(n / max(1.0, n - 1) * float(sums @ sums))), n - 1
 
 
@@ -165,16 +165,16 @@ def _design(
     groups : array of shape (n_bags,) or None
         Group of each bag. Without groups, the effect is 1 and the quantile that of the normal distribution.
     n_means : int
-        Number of estimated means. Each costs one degree of freedom. Both results are NaN for an effective
-        number of groups below two per mean.
+        Number of estimated means. Each costs one degree of freedom, and needs two groups: with fewer groups,
+        both results are NaN.
     """
     if groups is None:
         return 1.0, float(norm.ppf(0.5 + LEVEL / 2))
-    n, n_groups = len(influence), _n_equal_groups(weight, groups)
-    freedom = n_groups - n_means
-    if freedom < n_means:
+    sums, n = _sums(influence, groups), len(influence)
+    if len(sums) < 2 * n_means:
         return np.nan, np.nan
-    sums = _sums(influence, groups)
+    n_groups = max(2.0 * n_means, _n_equal_groups(weight, groups))
+    freedom = n_groups - n_means
     alone, together = n / (n - n_means) * float(influence @ influence), float(sums @ sums)
     effect = n / n_groups if alone == 0.0 else max(1.0, n_groups / freedom * together / alone)
     return effect, float(t.ppf(0.5 + LEVEL / 2, freedom))
