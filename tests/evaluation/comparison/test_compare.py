@@ -153,7 +153,7 @@ def test_no_bag_is_asked_about_that_was_learned_from(inner):
     FITTED.clear(), PREDICTED.clear()
     compare_silently(bags, y, {"search": GridSearchCV(Recorder(), {"setting": [0, 1]}, cv=inner)}, cv=4)
     assert len(FITTED) == len(PREDICTED)
-    few = 2 * (2 * 2 + 1)  # the fits that estimate the time predict their training bags
+    few = 2 * 2 + 1  # the fits that estimate the time predict their training bags
     for fitted, predicted in zip(FITTED[few:], PREDICTED[few:], strict=True):
         assert not np.intersect1d(fitted, predicted).size
 
@@ -165,7 +165,7 @@ def test_groups_stay_together_inside_and_outside(wrapped):
     model = make_pipeline("passthrough", search) if wrapped else search
     FITTED.clear(), PREDICTED.clear()
     comparison = compare_silently(bags, y, {"search": model}, groups=groups, cv=4)
-    few = 2 * (3 * 2 + 1)
+    few = 3 * 2 + 1
     for fitted, predicted in zip(FITTED[few:], PREDICTED[few:], strict=True):
         assert not np.intersect1d(groups[fitted], groups[predicted]).size
     for train, test in comparison.folds_:
@@ -204,7 +204,10 @@ def _never(**options):
         ({"groups": np.arange(3)}, "groups has the shape"),
         ({"groups": (np.arange(30) % 2).astype(int) * 0}, "two 1 and two 0 bags of different groups"),
         ({"cv": [(np.arange(15), np.arange(10, 30))] * 2}, "holds out at least one bag more than once"),
-        ({"models": {}}, "models must be 'default', 'positive_unlabeled', or a dict"),
+        (
+            {"models": {}},
+            "models must be 'default', 'positive_unlabeled', a list of names of default models, or a dict",
+        ),
         ({"models": {"x": BagStatistics()}}, "must be a classifier"),
         ({"models": "defualt"}, "models must be 'default'"),
         ({"y": np.zeros(30)}, "y has only one class, 0.0"),
@@ -260,7 +263,7 @@ def test_ctrl_c_raises_with_what_is_finished_and_the_checkpoint_goes_on(tmp_path
     bags, y, _ = make_indexed_bags(30)
     path = tmp_path / "run"
     models = {"records": Recorder(), "stops": Stops(), "last": Recorder(1)}
-    Stops.fits_left = 4  # two fits that estimate the time, two splits
+    Stops.fits_left = 3  # one fit that estimates the time, two splits
     with pytest.raises(ComparisonInterrupted) as caught:
         compare_silently(bags, y, models, checkpoint=path)
     assert isinstance(caught.value, KeyboardInterrupt) and str(path) in str(caught.value)
@@ -273,7 +276,7 @@ def test_ctrl_c_raises_with_what_is_finished_and_the_checkpoint_goes_on(tmp_path
     resumed = compare_silently(bags, y, models, checkpoint=path)
     assert not path.exists() and resumed.is_complete
     # "records" is complete. "stops" has three splits left and "last" five, and both estimate the time.
-    assert len(FITTED) == 3 + 5 + 2 * 2
+    assert len(FITTED) == 3 + 5 + 2
     whole = compare_silently(bags, y, models)
     for name in models:
         np.testing.assert_array_equal(resumed[name].scores["accuracy"], whole[name].scores["accuracy"])
@@ -282,7 +285,7 @@ def test_ctrl_c_raises_with_what_is_finished_and_the_checkpoint_goes_on(tmp_path
 def test_a_checkpoint_of_another_comparison_is_refused(tmp_path, usual_handler):
     bags, y, _ = make_indexed_bags(30)
     path = tmp_path / "run"
-    Stops.fits_left = 3
+    Stops.fits_left = 2
     with pytest.raises(ComparisonInterrupted):
         compare_silently(bags, y, {"stops": Stops()}, checkpoint=path)
     with pytest.raises(ValueError, match="belongs to a fit with cv=5, but this fit has cv=3"):

@@ -1,5 +1,7 @@
 """models="default": suitable models are selected, omitted ones are reported, and all can be fitted."""
 
+import re
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -11,10 +13,10 @@ from bagwise.evaluation.comparison.portfolio import FURTHER, OF_MANY_CLASSES, RE
 from bagwise.evaluation.comparison.suited import facts_of, suited_models
 
 
-def chosen(X, y, groups=None, cv=3):
+def chosen(X, y, groups=None, cv=3, names=None):
     data = read_labelled(X, y, groups)
     folds = cut_folds(data, cv, 1, 0)
-    entries, notes = suited_models(facts_of(data, folds), "accuracy", 0)
+    entries, notes = suited_models(facts_of(data, folds), "accuracy", 0, names)
     return {entry.name: entry for entry in entries}, " ".join(notes)
 
 
@@ -27,6 +29,7 @@ def test_small_dense_bags_have_all_families(data):
     entries, notes = chosen(data.bags, data.y)
     assert list(entries) == [model.name for model in (*REPRESENTATIVES, *FURTHER)] and notes == ""
     assert {entry.assumes for entry in entries.values()} == {
+        None,  # the ensemble
         "one instance",
         "a share",
         "a count",
@@ -38,14 +41,16 @@ def test_sparse_instances_leave_out_what_does_not_take_them(data):
     bags = data.bags.with_instances(sp.csr_array(data.bags.instances))
     entries, notes = chosen(bags, data.y)
     assert "EM-DD" not in entries and "logistic, or rule" in entries and "bag statistics, SVM" in entries
-    assert "Left out because they do not support sparse instances: mixture, Gaussian; EM-DD." in notes
+    assert (
+        "Left out because they do not support sparse instances: mixture, Gaussian; EM-DD; ensemble." in notes
+    )
 
 
 def test_missing_values_are_replaced_inside_the_training_bags(data):
     instances = data.bags.instances.copy()
     instances[::5, 0] = np.nan
     entries, notes = chosen(data.bags.with_instances(instances), data.y)
-    assert "Missing values are replaced by medians of the training bags" in notes
+    assert "Missing values are replaced by medians of the training bags, unless a model accepts them" in notes
     search = entries["MI-SVM"].estimator  # the search includes the imputation step
     assert isinstance(search, GridSearchCV) and "oninstances" in search.estimator.named_steps
     assert isinstance(entries["mixture, Gaussian"].estimator, GridSearchCV)
@@ -59,6 +64,27 @@ def test_many_instances_leave_out_kernels_and_trees():
     assert not {"MI-SVM", "boosted trees", "EM-DD", "copied labels, forest"} & set(entries)
     assert {"logistic, or rule", "mixture, Gaussian", "bag statistics, logistic"} <= set(entries)
     assert "a fit to 216,000 instances would take too long" in notes
+
+
+def test_the_ensemble_is_left_out_if_its_fits_would_take_long_unless_it_is_named():
+    bags = Bags(np.zeros((48_000, 20), dtype=np.float32), np.arange(0, 48_001, 12))
+    y = np.arange(4000) % 2
+    entries, notes = chosen(bags, y)
+    assert "ensemble" not in entries
+    assert re.search(r"Left out because one fit would take about \d+ minutes: ensemble\.", notes)
+    entries, notes = chosen(bags, y, names=["ensemble", "MissSVM"])
+    assert list(entries) == ["ensemble", "MissSVM"] and notes == ""
+    assert entries["ensemble"].family == "ensemble" and entries["ensemble"].assumes is None
+
+
+def test_names_of_models_are_checked(data, tmp_path):
+    with pytest.raises(ValueError, match="models has the unknown name 'ensembel'; did you mean 'ensemble'"):
+        chosen(data.bags, data.y, names=["ensembel"])
+    with pytest.raises(ValueError, match=r"unknown name 'qq'; expected 'logistic, or rule', .*'ensemble'"):
+        chosen(data.bags, data.y, names=["qq"])
+    sparse = data.bags.with_instances(sp.csr_array(data.bags.instances))
+    with pytest.raises(ValueError, match=r"none of the models can be compared .* do not support sparse"):
+        chosen(sparse, data.y, names=["EM-DD", "ensemble"])
 
 
 def test_a_scan_has_only_what_streams(data, tmp_path):

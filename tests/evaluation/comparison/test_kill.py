@@ -35,10 +35,10 @@ def test_after_kill_9_the_same_call_goes_on(tmp_path):
         command = [sys.executable, "-c", SCRIPT, str(path)]
         return subprocess.run(command, capture_output=True, text=True, env=variables)
 
-    killed = run(DIES_AT="5")  # two fits estimate the time, and two splits have finished
+    killed = run(DIES_AT="4")  # one fit estimates the time, and two splits have finished
     assert killed.returncode == -signal.SIGKILL and path.exists()
     ended = run()
     assert ended.returncode == 0, ended.stderr
     n_fits, *scores = ended.stdout.split()
-    # Two fits that estimate the time and three splits, with the folds of the stored seed.
-    assert int(n_fits) == 5 and len(scores) == 5 and not path.exists()
+    # One fit that estimates the time and three splits, with the folds of the stored seed.
+    assert int(n_fits) == 4 and len(scores) == 5 and not path.exists()

@@ -63,6 +63,39 @@ def coverage(n, n_draws, seed=0):
     return {name: count / n_draws for name, count in covered.items()}
 
 
+def draw_groups(n_groups, rng, labels_by_group, of_each=10):
+    """Return bags, labels and groups; 40 % of the variance between bags is between groups."""
+    group = np.repeat(np.arange(n_groups), of_each)
+    n = len(group)
+    y = (rng.permutation(n_groups) % 2)[group] if labels_by_group else rng.integers(0, 2, n)
+    of_bag = np.repeat(np.arange(n), 4)
+    effect = np.sqrt(0.4) * rng.normal(size=(n_groups, 3))[group] + np.sqrt(0.6) * rng.normal(size=(n, 3))
+    X = rng.normal(size=(len(of_bag), 6)) + 1.2 * (y[of_bag, None] - 0.5)
+    X[:, :3] += 0.7 * effect[of_bag]
+    return Bags(X, np.arange(0, len(of_bag) + 1, 4)), y, group
+
+
+def coverage_of_groups(n_groups, labels_by_group, n_draws, seed=0):
+    """Return how often the AUC interval contains the mean AUC of the fitted models on bags of new groups."""
+    rng = np.random.default_rng(seed)
+    more, its_y, _ = draw_groups(5_000, rng, False, of_each=1)
+    covered, widths = 0, []
+    for seed_of_draw in range(n_draws):
+        bags, y, groups = draw_groups(n_groups, rng, labels_by_group)
+        comparison = compare(
+            bags, y, {"first": FIRST}, groups=groups, scoring="roc_auc", random_state=seed_of_draw, verbose=0
+        )
+        aucs, n_pairs = [], []
+        for train, test in comparison.folds_:
+            fitted = clone(FIRST).fit(bags[train], y[train])
+            aucs.append(roc_auc_score(its_y, fitted.predict_proba(more)[:, 1]))
+            n_pairs.append(y[test].sum() * (1 - y[test]).sum())
+        low, high = comparison["first"].interval["roc_auc"]
+        covered += low <= np.average(aucs, weights=n_pairs) <= high
+        widths.append(high - low)
+    return covered / n_draws, np.mean(widths)
+
+
 def error_rates(n, repeats, n_draws, seed=0):
     """Return how often the corrected and the plain test separate two equally good models at the 5 % level."""
     rng = np.random.default_rng(seed)
@@ -85,6 +118,14 @@ def error_rates(n, repeats, n_draws, seed=0):
 def test_intervals_cover_the_score_of_the_fitted_models(n):
     shares = coverage(n, 300)
     assert all(0.88 <= share <= 0.99 for share in shares.values()), shares
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("labels_by_group", [True, False])
+@pytest.mark.parametrize("n_groups", [8, 12, 30])
+def test_auc_intervals_cover_with_few_groups(n_groups, labels_by_group):
+    share, width = coverage_of_groups(n_groups, labels_by_group, 300)
+    assert 0.9 <= share <= 1.0, (share, width)
 
 
 @pytest.mark.study

@@ -45,10 +45,11 @@ def compare(
     y : array of shape (n_bags,)
         Bag labels of two or more classes. If labels are missing (NaN, None) and all other labels are equal,
         the bags are treated as positive and unlabeled.
-    models : "default", "positive_unlabeled" or dict, default="default"
+    models : "default", "positive_unlabeled", list of str or dict, default="default"
         A dict contains names and unfitted classifiers. A search such as `GridSearchCV` is nested: it runs
         within the training bags. "default" uses one or two models of each family that suit the data, with
         small grids of settings. `Comparison.notes_` lists the models that are left out, with the reason.
+        A list selects some of them by the names in the table, such as ``["ensemble", "MI-SVM"]``.
         "positive_unlabeled" does the same for positive and unlabeled bags. The greater label marks positive
         bags.
     groups : array of shape (n_bags,), optional
@@ -97,8 +98,8 @@ def compare(
     docs/compare.md contains the coverage and the error rates in simulations.
 
     **Cost**: the number of models times the number of splits times the cost of one model including its
-    search, about 10 fits. An estimate from fits to a few bags is stored in `notes_` and shown before the
-    start.
+    search, about 10 fits. The models are listed first. The time is then estimated from fits to a few small
+    bags (a factor of three too small or too large), shown before the start and stored in `notes_`.
 
     References
     ----------

@@ -18,17 +18,19 @@ from bagwise._version import __version__
 from bagwise.evaluation.comparison.assemble import assemble
 from bagwise.evaluation.comparison.assumption import judge_assumption
 from bagwise.evaluation.comparison.comparison import Comparison
+from bagwise.evaluation.comparison.estimate import estimate_seconds, small_sample
 from bagwise.evaluation.comparison.plan import (
     Labelled,
     Split,
     cut_folds,
+    is_list_of_names,
     notes_of_folds,
     read_labelled,
     read_models,
     read_seed,
 )
 from bagwise.evaluation.comparison.portfolio import BASELINES, Entry, entry_of
-from bagwise.evaluation.comparison.running import Cells, estimate_seconds, format_duration
+from bagwise.evaluation.comparison.running import Cells, format_duration
 from bagwise.evaluation.comparison.scoring import DEFAULT_SCORING, read_scoring
 from bagwise.evaluation.comparison.suited import facts_of, suited_models
 from bagwise.exceptions import ComparisonInterrupted
@@ -65,7 +67,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         is_model_set = isinstance(self.models, str) and self.models in _MODEL_SETS
-        if not is_model_set:
+        if not is_model_set and not is_list_of_names(self.models):
             self.named_models = read_models(self.models)
         self.data = read_labelled(
             self.X, self.y, self.groups, from_unlabeled=is_model_set and _MODEL_SETS[self.models]
@@ -89,7 +91,8 @@ class Plan:
             notes: list[str] = []
         else:
             facts = facts_of(self.data, self.folds)
-            entries, notes = suited_models(facts, next(iter(self.scorers.values())), self.seed)
+            names = None if isinstance(self.models, str) else list(self.models)
+            entries, notes = suited_models(facts, next(iter(self.scorers.values())), self.seed, names)
         self.entries = [*BASELINES, *entries]
         n_models = f"{len(entries)} models" if len(entries) != 1 else "1 model"
         opening = f"{n_models} and {len(BASELINES)} baselines: {'; '.join(entry.name for entry in entries)}."
@@ -146,7 +149,7 @@ def perform(
     n_jobs, checkpoint : int or None, path or None
         As in `compare`.
     note : callable
-        Called with notes about the plan before the start: `Screen.note`, `Reporter.log`.
+        Called with notes about the plan, and then with the estimated time: `Screen.note`, `Reporter.log`.
     progress : callable
         Returns a context manager for a number of steps. Its value is a function that is called with a short
         text at the start of each step: `Screen.progress`, `Reporter.progress`.
@@ -155,15 +158,18 @@ def perform(
     try:
         with interruptible(at_once=True), opened(checkpoint, plan.identity) as location:
             plan.draw(location)
-            cells = Cells(plan.entries, plan.data, plan.folds, location)
-            seconds = estimate_seconds(cells, n_jobs)
+            for sentence in plan.notes:
+                note(sentence)
+            cells = Cells(plan.entries, plan.data, plan.folds, small_sample(plan.data), location)
+            n_left = [cells.n_left(index) for index in range(len(cells.entries))]
+            with progress(np.count_nonzero(n_left)) as begin:
+                seconds = estimate_seconds(cells, n_jobs, begin)
             if seconds is not None:
                 jobs = effective_n_jobs(n_jobs)
                 with_jobs = f", with {jobs} jobs" if jobs > 1 else ""
                 plan.notes.append(f"Estimated time: {format_duration(seconds)}{with_jobs}.")
-            for sentence in plan.notes:
-                note(sentence)
-            with progress(sum(map(cells.n_left, range(len(cells.entries))))) as begin:
+                note(plan.notes[-1])
+            with progress(sum(n_left)) as begin:
                 cells.run(n_jobs, begin)
                 return plan.comparison(cells, is_complete=True)
     except KeyboardInterrupt as stop:

@@ -115,12 +115,17 @@ def read_seed(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
+def is_list_of_names(models: Any) -> bool:
+    """Return whether `models` is a list of names of default models."""
+    return isinstance(models, (list, tuple)) and bool(models) and all(isinstance(m, str) for m in models)
+
+
 def read_models(models: Any) -> dict[str, Any]:
     """Validate a dict of classifiers."""
     if not isinstance(models, dict) or not models:
         raise TypeError(
-            "models must be 'default', 'positive_unlabeled', or a dict from names to classifiers; got "
-            f"{models!r}."
+            "models must be 'default', 'positive_unlabeled', a list of names of default models, or a dict "
+            f"from names to classifiers; got {models!r}."
         )
     for name, estimator in models.items():
         if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):

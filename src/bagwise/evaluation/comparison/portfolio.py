@@ -17,6 +17,7 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardSca
 from sklearn.svm import SVC
 
 from bagwise.models.embedding import BagStatistics
+from bagwise.models.ensemble import BagEnsembleClassifier
 from bagwise.models.linear_model import MILogisticRegression, MILogisticRegressionCV, SoftORLogisticRegression
 from bagwise.models.mixture import MIMixture
 from bagwise.models.neighbors import CitationKNNClassifier
@@ -40,8 +41,8 @@ class Model:
         Name and model family.
     make : callable
         Function that returns the model with its default settings, given a seed.
-    assumes : str
-        What the label of a bag depends on, according to the model.
+    assumes : str or None
+        What the label of a bag depends on, according to the model; None if it makes no assumption.
     grid : dict
         Settings among which a comparison chooses, within the training bags.
     make_choosing : callable, optional
@@ -53,7 +54,7 @@ class Model:
     name: str
     family: str
     make: Callable[[int], Any]
-    assumes: str
+    assumes: str | None
     grid: Mapping[str, list[Any]] = field(default_factory=dict)
     make_choosing: Callable[[int], Any] | None = None
     most_instances: float = inf
@@ -174,7 +175,8 @@ VARIANTS = (
     _statistics("bag statistics, logistic", LogisticRegression(max_iter=1000)),
 )
 
-# Additional models of a comparison: a count rule, boosted trees, and whole-bag statistics with probabilities.
+# Additional models of a comparison: a count rule, boosted trees, whole-bag statistics with probabilities, and
+# the ensemble.
 FURTHER = (
     Model(
         "logistic, count rule",
@@ -192,6 +194,13 @@ FURTHER = (
         most_instances=_OF_TREES,
     ),
     VARIANTS[-1],
+    Model(
+        "ensemble",
+        "ensemble",
+        lambda seed: BagEnsembleClassifier(random_state=seed),
+        None,
+        most_instances=100_000,  # with more, the ensemble leaves out families
+    ),
 )
 
 # Additional models for more than two classes.
@@ -256,6 +265,7 @@ _FAMILIES = {
     "neighbors": "neighbors",
     "pu": "kernel machine",
     "embedding": "embedding",
+    "ensemble": "ensemble",
 }
 _OF_RULES = {
     "or": ONE_INSTANCE,
@@ -283,7 +293,7 @@ _OF_CLASSES = {
 
 def entry_of(name: str, estimator: Any, seed: int) -> Entry:
     """Return the entry of a user's model, with unset seeds filled in so that fits are reproducible."""
-    core = _core(estimator)
+    core = core_of(estimator)
     module = type(core).__module__
     family = next(
         (name for part, name in _FAMILIES.items() if f"{module}.".startswith(f"bagwise.models.{part}.")),
@@ -295,15 +305,15 @@ def entry_of(name: str, estimator: Any, seed: int) -> Entry:
     return Entry(name, family, assumes, _seeded(estimator, seed))
 
 
-def _core(estimator: Any) -> Any:
+def core_of(estimator: Any) -> Any:
     """Return the bag-to-vector step of a search or pipeline, otherwise its final estimator."""
     if hasattr(estimator, "refit") and hasattr(estimator, "estimator"):
-        return _core(estimator.estimator)
+        return core_of(estimator.estimator)
     for _, step in getattr(estimator, "steps", ()):
         if ".embedding." in type(step).__module__ or ".prototypes." in type(step).__module__:
             return step
     steps = getattr(estimator, "steps", None)
-    return _core(steps[-1][1]) if steps else estimator
+    return core_of(steps[-1][1]) if steps else estimator
 
 
 def _seeded(estimator: Any, seed: int) -> Any:

@@ -1,8 +1,7 @@
-"""The cells of a comparison (one model in one split): estimated time, fits and checkpoint."""
+"""The cells of a comparison (one model in one split): fits and checkpoint."""
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -18,11 +17,10 @@ from bagwise.evaluation.comparison.portfolio import Entry
 from bagwise.models.base.held_out import OUTPUTS, cross_predict
 from bagwise.persist.checkpoints.identity import described
 
-_OF_A_CLASS = 12
 # Indices of a model and of a split.
 Key = tuple[int, int]
-# The time of kernel methods grows with the square of the number of instances, all other times linearly.
-_POWERS = {"kernel machine": 2.0}
+# A few bags with labels, groups, and indices of training and test bags: arguments of `run_cell`.
+Sample = tuple[Any, np.ndarray, np.ndarray | None, np.ndarray, np.ndarray]
 # Attributes with the settings that bagwise's cross-validated models choose during a fit.
 _CHOSEN = ("alpha_", "degree_")
 
@@ -42,30 +40,26 @@ class Cells:
         The bags.
     folds : sequence of (train, test)
         The splits.
+    sample : tuple
+        Arguments of `run_cell` for a fit to a few bags, which loads compiled code (`small_sample`).
     checkpoint : CheckpointLocation, optional
         Checkpoint that stores finished cells. Stored cells are not computed again.
     """
-
-    few: np.ndarray
 
     def __init__(
         self,
         entries: Sequence[Entry],
         data: Labelled,
         folds: Sequence[Split],
+        sample: Sample,
         checkpoint: CheckpointLocation = NO_CHECKPOINT,
     ):
         self.entries = entries
         self.data = data
         self.folds = folds
+        self.sample = sample
         self.checkpoint = checkpoint
         self.finished: dict[Key, dict[str, Any]] = {}
-        # The first bags of each class: enough to compile code and to estimate the time of a fit.
-        self.few = np.sort(
-            np.concatenate(
-                [np.flatnonzero(data.codes == code)[:_OF_A_CLASS] for code in np.unique(data.codes)]
-            )
-        )
         stored = [(key, checkpoint.within(_name(key))) for key in self._keys()]
         self.finished |= {key: cell.end() for key, cell in stored if cell.has_ended}
 
@@ -124,7 +118,7 @@ class Cells:
     def _arguments(self, key: Key) -> tuple[Any, ...]:
         model, split = key
         data = self.data
-        return self.entries[model].estimator, data.bags, data.y, data.groups, *self.folds[split], self.few
+        return self.entries[model].estimator, data.bags, data.y, data.groups, *self.folds[split], self.sample
 
 
 def _keyed(key: Key, *arguments: Any) -> tuple[Key, dict[str, Any]]:
@@ -134,34 +128,6 @@ def _keyed(key: Key, *arguments: Any) -> tuple[Key, dict[str, Any]]:
 def _name(key: Key) -> str:
     model, split = key
     return f"model {model + 1}, split {split + 1}"
-
-
-def estimate_seconds(cells: Cells, n_jobs: int | None) -> float | None:
-    """Estimate the time of all missing cells in seconds, by fitting each model to a few bags.
-
-    Each model is fitted twice, and only the second fit is timed, because the first one compiles code. The
-    time is extrapolated linearly in the number of instances, and quadratically for kernel methods. Return
-    None if no cell is missing, or if no model can be fitted to a few bags.
-    """
-    data, few = cells.data, cells.few
-    sizes = np.asarray(data.bags.sizes, dtype=float)
-    learned = np.mean([sizes[train].sum() for train, _ in cells.folds])
-    growth = max(1.0, float(learned / sizes[few].sum()))
-    total, is_known = 0.0, False
-    # Use one group per bag, so that this tiny subset can be split; the cost is the same.
-    groups = None if data.groups is None else np.arange(len(data.y))
-    for index, entry in enumerate(cells.entries):
-        left = cells.n_left(index)
-        if not left:
-            continue
-        for _ in range(2):
-            began = time.perf_counter()
-            cell = run_cell(entry.estimator, data.bags, data.y, groups, few, few)
-            seconds = time.perf_counter() - began
-        if cell["error"] is None:
-            is_known = True
-            total += left * seconds * growth ** _POWERS.get(entry.family, 1.0)
-    return total / effective_n_jobs(n_jobs) if is_known else None
 
 
 def format_duration(seconds: float) -> str:
@@ -186,6 +152,11 @@ def format_duration(seconds: float) -> str:
 _have_run: set[str] = set()
 
 
+def has_run(estimator: Any) -> bool:
+    """Return whether a model was fitted in this process before, by `run_cell`."""
+    return described(estimator) in _have_run
+
+
 def run_cell(
     estimator: Any,
     bags: Any,
@@ -193,25 +164,23 @@ def run_cell(
     groups: np.ndarray | None,
     train: np.ndarray,
     test: np.ndarray,
-    few: np.ndarray | None = None,
+    sample: Sample | None = None,
 ) -> dict[str, Any]:
     """Fit a clone of a model to the training bags and predict the held-out bags.
 
     The returned dict contains plain values, so that a checkpoint can store it. It has the outputs for the
     held-out bags by method name, as in `HeldOut` (None if the model has no such method), and the seconds,
     choices and warnings. If the model fails, it has the error message instead of outputs. If this process has
-    not fitted the model before, the model is first fitted to the bags `few`.
+    not fitted the model before, the model is first fitted to `sample`, because the first fit also loads code.
     """
+    if sample is not None and not has_run(estimator):
+        run_cell(estimator, *sample)
+    _have_run.add(described(estimator))
     cell: dict[str, Any] = {"error": None}
-    name = described(estimator)
-    warm_up = None if name in _have_run else few
-    _have_run.add(name)
     with warnings.catch_warnings(record=True) as caught, one_blas_thread():
         warnings.simplefilter("always")
         try:
-            held = cross_predict(
-                estimator, bags, y, [(train, test)], groups=groups, warm_up=warm_up, keep_models=True
-            )
+            held = cross_predict(estimator, bags, y, [(train, test)], groups=groups, keep_models=True)
             outputs = {output: values[test] for output, values in held.outputs.items()}
             _check_finite(outputs)
             cell |= {output: outputs.get(output) for output in OUTPUTS}

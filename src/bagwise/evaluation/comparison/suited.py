@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -20,14 +21,18 @@ from bagwise.evaluation.comparison.portfolio import (
     FURTHER,
     OF_MANY_CLASSES,
     REPRESENTATIVES,
+    VARIANTS,
     Entry,
     Model,
 )
+from bagwise.evaluation.comparison.running import format_duration
 from bagwise.models.linear_model import MILogisticRegressionCV
 from bagwise.models.wrappers.pipeline import OnInstances, make_bag_pipeline
 
 # Maximum number of folds within the training bags for choosing settings.
 _INNER_FOLDS = 3
+# Maximum seconds of a fit, for models that can estimate them before the fit.
+_MOST_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,8 @@ class Facts:
         Number of folds for choosing settings within the training bags. Below 2, settings cannot be chosen.
     in_groups : bool
         Whether these folds keep groups together.
+    n_bags, n_features : int
+        Number of bags in the largest training set, and number of features.
     """
 
     n_instances: int
@@ -57,6 +64,8 @@ class Facts:
     from_unlabeled: bool
     n_inner: int
     in_groups: bool
+    n_bags: int
+    n_features: int
 
 
 def facts_of(data: Labelled, folds: list[Split]) -> Facts:
@@ -77,6 +86,8 @@ def facts_of(data: Labelled, folds: list[Split]) -> Facts:
         data.from_unlabeled,
         min(_INNER_FOLDS, *(_rarest(data, train) for train, _ in folds)),
         data.groups is not None,
+        max(len(train) for train, _ in folds),
+        bags.n_features,
     )
 
 
@@ -87,7 +98,7 @@ def _rarest(data: Labelled, train: np.ndarray) -> int:
 
 
 def suited_models(
-    facts: Facts, scoring: str | Callable[..., Any], seed: int
+    facts: Facts, scoring: str | Callable[..., Any], seed: int, names: Sequence[str] | None = None
 ) -> tuple[list[Entry], list[str]]:
     """Return the models that suit the data, and notes about the models that are left out.
 
@@ -99,16 +110,23 @@ def suited_models(
         Score that chooses settings within the training bags.
     seed : int
         Seed of the models and of the inner folds.
+    names : sequence of str, optional
+        Names of the models, which are then used even if a fit takes long. By default, all of them.
     """
     offered: tuple[Model, ...] = (*REPRESENTATIVES, *FURTHER)
     if facts.from_unlabeled:
         offered = FROM_UNLABELED
     elif facts.n_classes > 2:
         offered = (*offered, *OF_MANY_CLASSES)
+    if names is not None:
+        offered = _named(names, offered if facts.from_unlabeled else (*offered, *VARIANTS, *OF_MANY_CLASSES))
     kept = []
     left_out: dict[str, list[str]] = {}
     for model in offered:
-        reason = _unsuited(model, model.make(seed), facts)
+        plain = model.make(seed)
+        reason = _unsuited(model, plain, facts)
+        if reason is None and names is None:
+            reason = _too_slow(model, plain, facts)
         if reason is None:
             kept.append(model)
         else:
@@ -118,21 +136,45 @@ def suited_models(
         for model in kept
     ]
     notes = [f"Left out because {reason}: {'; '.join(names)}." for reason, names in left_out.items()]
+    if not entries:
+        raise ValueError(f"none of the models can be compared on these bags. {' '.join(notes)}")
     if facts.n_inner < 2 and not facts.from_unlabeled:
         notes.append("There are too few training bags to choose settings, so all models use their defaults.")
     if facts.has_missing:
-        notes.append("Missing values are replaced by medians of the training bags, except for the mixture.")
+        notes.append(
+            "Missing values are replaced by medians of the training bags, unless a model accepts them."
+        )
     return entries, notes
 
 
+def _named(names: Sequence[str], offered: Sequence[Model]) -> list[Model]:
+    """Return the models with these names, in this order; raise an error for unknown names."""
+    by_name = {model.name: model for model in offered}
+    for name in names:
+        if name not in by_name:
+            near = get_close_matches(name, by_name, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"expected {', '.join(map(repr, by_name))}."
+            raise ValueError(f"models has the unknown name {name!r}; {hint}")
+    return [by_name[name] for name in dict.fromkeys(names)]
+
+
+def _too_slow(model: Model, plain: Any, facts: Facts) -> str | None:
+    """Return why a model would take too long, or None."""
+    if facts.n_instances > model.most_instances:
+        return f"a fit to {facts.n_instances:,} instances would take too long"
+    expected = getattr(plain, "_expected_seconds", None)
+    if expected is None:
+        return None
+    seconds = expected(facts.n_bags, facts.n_instances, facts.n_features, facts.n_classes)
+    return None if seconds < _MOST_SECONDS else f"one fit would take about {format_duration(seconds)}"
+
+
 def _unsuited(model: Model, plain: Any, facts: Facts) -> str | None:
-    """Return why a model is left out, or None if it suits the data."""
+    """Return why a model cannot be fitted to the data, or None."""
     entrance = _entrance(plain)
     takes_many = get_tags(plain).classifier_tags.multi_class
     if facts.is_scan and not getattr(entrance, "_streams", False):
         return "they cannot be fitted to scanned files"
-    if facts.n_instances > model.most_instances:
-        return f"a fit to {facts.n_instances:,} instances would take too long"
     if facts.is_sparse and not get_tags(entrance).input_tags.sparse:
         return "they do not support sparse instances"
     # Logistic regression is the only binary model that is fitted one-vs-rest.

@@ -277,6 +277,14 @@ class BagEnsembleClassifier(ScoreClassifier):
     def _cost_of(self, bags: Bags, n_folds: int) -> Cost:
         return estimate(self._chosen(bags), len(bags), bags.n_instances, bags.n_features, n_folds)
 
+    def _expected_seconds(self, n_bags: int, n_instances: int, n_features: int, n_classes: int) -> float:
+        """Estimate the seconds of a fit to bags in memory; `compare` calls this before it fits any model."""
+        n_folds = int(self.cv) if isinstance(self.cv, Integral) else 10
+        choice = choose(self.families, n_bags, n_instances, is_held=True)
+        share = 2 / n_classes  # of the bags for each of the pairs of classes
+        pair = round(share * n_bags), round(share * n_instances)
+        return n_classes * (n_classes - 1) / 2 * estimate(choice, *pair, n_features, n_folds).seconds
+
     def expected_cost(self, X: BagsLike) -> str:
         """Estimate the cost of a fit to bags of two classes, in time on one core and in memory."""
         refuse_unknown(self.families)
