@@ -6,8 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.impute import SimpleImputer
 
-from bagwise import Bags
+from bagwise import Bags, MILogisticRegression, OnInstances, make_bag_pipeline
+from bagwise.data.bags import as_bags
 from bagwise.evaluation.checks import inspect_bags
 from bagwise.evaluation.checks.data import DataSet
 from bagwise.evaluation.checks.labels import size_auc
@@ -73,6 +75,26 @@ def test_infinite_values_and_nan_are_counted_separately():
 
     finding = inspect(changed(clean()[0], change=spoil))["values"]
     assert finding.level == "warning" and "1 NaN and 1 infinite values, the first in bag" in finding.text
+
+
+def test_advice_about_missing_and_infinite_values_can_be_followed():
+    X = np.random.default_rng(0).normal(size=(40, 3, 2))
+    y = np.arange(40) % 2
+    model = make_bag_pipeline(OnInstances(SimpleImputer()), MILogisticRegression(n_init=1))
+    X[0, 0, 0] = np.inf
+    message = (
+        r"X contains infinity: .* replace infinite values .* or by NaN, which OnInstances\(SimpleImputer"
+    )
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)
+    finding = next(f for f in inspect_bags(as_bags(X)).findings if f.topic == "values")
+    assert "Replace infinite values by finite ones or by NaN, and impute NaN" in finding.text
+    X[np.isinf(X)] = np.nan
+    with pytest.raises(
+        ValueError, match=r"X contains NaN: .* OnInstances\(SimpleImputer\(\)\) in a pipeline"
+    ):
+        MILogisticRegression(n_init=1).fit(X, y)
+    assert model.fit(X, y).predict(X).shape == (40,)
 
 
 def test_empty_bags_are_found_with_their_names():

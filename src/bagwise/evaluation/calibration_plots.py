@@ -126,9 +126,10 @@ def _panel_below(above: Axes) -> Axes | None:
 
 def _probabilities(name: str, model: Any, X: Any, y: Any, classes: Any, cv: Any) -> np.ndarray:
     if not hasattr(model, "predict_proba"):
+        has_option = hasattr(model, "get_params") and "calibrate" in model.get_params(deep=False)
+        remedy = "set calibrate=True" if has_option else "use scikit-learn's CalibratedClassifierCV"
         raise ValueError(
-            f"{name} has no predict_proba, but a calibration plot needs probabilities. For SVMs, set "
-            "calibrate=True; for other models, use scikit-learn's CalibratedClassifierCV."
+            f"{name} has no predict_proba, but a calibration plot needs probabilities; {remedy}."
         )
     if cv is None:
         fitted_classes = model.classes_

@@ -24,6 +24,7 @@ from bagwise.models.wrappers.instance_level import (
     instance_predictions,
     label_names,
     learned_from_several,
+    only_ranks_instances,
     posterior_of_instances,
 )
 
@@ -168,7 +169,9 @@ def instance_frame(
     data frame, or pathlib.Path of the file
         The columns are `bag` (the id of the bag), `instance` (the index in its bag, from 0), the bag and
         instance columns of the bags, `bag_probability`, `instance_probability` (`..._score` for models
-        without probabilities) and `rank`, which is 1 for the most positive instance of each bag.
+        without probabilities) and `rank`, which is 1 for the most positive instance of each bag. An ensemble
+        (`BagEnsembleClassifier`) has `bag_probability` and `instance_score`, because its instance values are
+        not probabilities of instance labels.
 
         With more than two classes, there is one column per class (`instance_score_cat`) and the column
         `bag_prediction`; rank 1 is the instance with the highest value for the predicted class of its bag.
@@ -217,7 +220,7 @@ def _scores_of_instances(model: Any, bags: Any, y: Any, *, several_labels: bool)
     index = bags.bag_index
     kind, values = instance_predictions(model, bags)
     shown = {f"instance_{kind}": values}
-    of_bags = bag_predictions(model, bags, preferred=kind)
+    of_bags = bag_predictions(model, bags, preferred="probability" if only_ranks_instances(model) else kind)
     if of_bags is not None:
         shown = {f"bag_{of_bags[0]}": of_bags[1][index], **shown}
     if y is not None:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from bagwise._display.parts import Figure, Findings, Fold, SideBySide, Table
 from bagwise.data.bags import is_scan
 from bagwise.evaluation.checks.data import row_blocks
-from bagwise.evaluation.checks.report import count
+from bagwise.evaluation.checks.report import Finding, count
 from bagwise.report.subject import Subject, percent, short
 
 # Topics of findings about leaks, which allow label predictions without learning anything.
@@ -42,6 +42,10 @@ def leak_parts(subject: Subject) -> list[Any]:
     if subject.inspection is None:
         return []
     findings = subject.inspection.findings
+    if subject.groups is not None:
+        n_groups = count(len(np.unique(subject.groups)), "group")
+        held = Finding("ok", "groups", f"bags of one group were held out together ({n_groups}).")
+        findings = tuple(held if finding.topic == "groups" else finding for finding in findings)
     shown = [finding for finding in findings if finding.topic in _LEAKS or finding.level != "ok"]
     shown.sort(key=lambda finding: ("warning", "note", "ok").index(finding.level))
     rest = tuple(finding for finding in findings if finding not in shown)

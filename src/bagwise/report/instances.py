@@ -121,6 +121,8 @@ def _opened(subject: Subject, index: int, mark: str) -> Fold:
     name = str(as_python(bags.ids[0]))
     cut = short(name, _LONGEST_NAME)
     whole = () if cut == name else (f"Full name: {name}",)
+    if explanation.note:
+        whole = (*whole, explanation.note)
     return Fold(f"bag {cut}", summary, (*whole, details), mark)
 
 

@@ -18,7 +18,7 @@ from bagwise.evaluation.held_out import Evaluation, HeldOut, evaluate, evaluate_
 from bagwise.exceptions import PositiveClassWarning
 from bagwise.models.base.labels import require_label_per_bag
 from bagwise.models.pu.base import PUClassifier
-from bagwise.models.wrappers.instance_level import label_names, model_and_inside
+from bagwise.models.wrappers.instance_level import model_and_inside, refuse_several_labels
 from bagwise.persist.card import digest_of
 from bagwise.report.repeat import fit_code, repeat_parts, settings_of, versions
 from bagwise.report.subject import Subject, names_of, percent, short, with_interval
@@ -37,11 +37,7 @@ def model_subject(
         raise ValueError(
             f"write_report of a fitted {type(model).__name__} needs the bags and their labels; pass X and y."
         )
-    if label_names(model) is not None:
-        raise TypeError(
-            f"{type(model).__name__} predicts several labels per bag; write a report about the model of one "
-            "label, such as model.estimators_[0]."
-        )
+    refuse_several_labels(model, "write_report")
     bags = X if is_scan(X) else as_bags(X)
     labels = np.asarray(y)
     require_label_per_bag(labels, bags)

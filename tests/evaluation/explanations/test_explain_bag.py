@@ -194,7 +194,11 @@ def test_mistakes_are_one_sentence(data, model):
     for arguments, error, message in (
         ((model, data.bags), ValueError, "there are 60 bags; pass the id of the one to explain"),
         ((model, data.bags, "m7"), ValueError, "there is no bag 'm7'; similar ids: 'm"),
-        ((several, data.bags, "m07"), TypeError, "several labels per bag; explain the model of one label"),
+        (
+            (several, data.bags, "m07"),
+            TypeError,
+            "several labels per bag, but explain_bag needs a model of one label; pass the model of one",
+        ),
         ((pu, data.bags, "m07"), TypeError, "has no instance-level predictions"),
     ):
         with pytest.raises(error, match=message):

@@ -229,9 +229,14 @@ def refuse_missing_values(
             f"X has values up to {abs(value):g} ({where}), and powers of values above {largest:g} overflow; "
             "rescale the features."
         )
+    if np.isnan(value):
+        raise ValueError(
+            f"X contains NaN: {where}; remove or impute it, for instance with OnInstances(SimpleImputer()) "
+            "in a pipeline."
+        )
     raise ValueError(
-        f"X contains {'NaN' if np.isnan(value) else 'infinity'}: {where}; remove or impute it, for instance "
-        "with OnInstances(SimpleImputer()) in a pipeline."
+        f"X contains infinity: {where}; replace infinite values by finite ones, such as the largest finite "
+        "value of the feature, or by NaN, which OnInstances(SimpleImputer()) in a pipeline imputes."
     )
 
 

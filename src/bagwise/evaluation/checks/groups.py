@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from bagwise.evaluation.checks.data import DataSet
 from bagwise.evaluation.checks.report import Finding, count, first_few, quoted
 
 # Columns whose names contain one of these are taken as groups or as splits.
-_GROUPS = ("patient", "subject", "person", "donor", "participant", "animal", "case", "family", "group")
+_GROUPS = (
+    "patient",
+    "subject",
+    "person",
+    "donor",
+    "participant",
+    "animal",
+    "case",
+    "family",
+    "group",
+    "batch",
+)
 _SPLITS = ("split", "fold", "subset", "partition")
+# Integer columns with one of these parts in their names contain identifiers, not measurements.
+_IDENTIFIER = re.compile(r"(^|[\W_])(id|nr|no|number|code)($|[\W_])")
+# Other columns may be groups if they have at least three values, each of them in this many bags on average.
+_FEWEST_VALUES, _FEWEST_BAGS = 3, 4
 
 
 def check_groups(data: DataSet) -> Finding:
@@ -19,7 +36,7 @@ def check_groups(data: DataSet) -> Finding:
     }
     groups = [name for name in columns if _is_named(name, _GROUPS) and _repeats(columns[name])]
     if not groups:
-        return Finding("ok", "groups", "no column groups the bags.")
+        return _possible_groups(data, columns)
     name = groups[0]
     names, codes = np.unique(columns[name].astype(str), return_inverse=True)
     summary = f"{len(codes):,} bags form {count(len(names), 'group')} in column {quoted(name)}"
@@ -47,6 +64,30 @@ def check_groups(data: DataSet) -> Finding:
             f"{keep}.",
         )
     return Finding("note", "groups", f"{summary}. {keep}, or merge them: bags.merge({name!r}).")
+
+
+def _possible_groups(data: DataSet, columns: dict[str, np.ndarray]) -> Finding:
+    """Check whether a column that is not known by its name has few values for many bags, like groups."""
+    for name, values in columns.items():
+        is_text = values.dtype.kind in "UO" and all(isinstance(value, str) for value in values.tolist())
+        is_identifier = values.dtype.kind in "iu" and _IDENTIFIER.search(name.lower()) is not None
+        if not (is_text or is_identifier) or _is_named(name, _SPLITS):
+            continue
+        codes = np.unique(values, return_inverse=True)[1]
+        n_values = int(codes.max()) + 1
+        if n_values < _FEWEST_VALUES or n_values * _FEWEST_BAGS > len(values):
+            continue
+        if data.kind == "classes" and not len(_with_several(codes, data.label_codes)):
+            continue  # the column determines the labels, so it describes classes
+        return Finding(
+            "note",
+            "groups",
+            f"column {quoted(name)} has {n_values:,} values for {len(values):,} bags. If bags with the same "
+            "value may be alike for other reasons than their labels (same batch, day or site), keep them in "
+            f"one fold: pass groups=bags.bag_columns[{name!r}] with GroupKFold "
+            f"(command line: --groups {name}).",
+        )
+    return Finding("ok", "groups", "no column groups the bags.")
 
 
 def _is_named(name: str, parts: tuple[str, ...]) -> bool:

@@ -18,6 +18,7 @@ _OF_VALUES = (
     instances.check_values,
     instances.check_constant_features,
     instances.check_scales,
+    instances.check_width,
     repeats.check_repeated_rows,
     repeats.check_repeated_bags,
 )
@@ -86,6 +87,7 @@ def inspect_scan(scan: ScannedBags, y: Any = None) -> Report:
         Finding(finding.level, finding.topic, f"in the first {count(n_read, 'bag')}: {finding.text}")
         for finding in (check(first) for check in _OF_VALUES[:3])
     ]
+    of_values.append(instances.check_width(first, len(scan)))
     return Report(tuple(_facts(data)), (*of_values, *(check(data) for check in _OF_BAGS)))
 
 

@@ -10,6 +10,8 @@ from bagwise.evaluation.checks.report import Finding, count, first_few, format_s
 # If standard deviations differ by more than this factor, the widest features dominate kernels and penalties.
 _WIDE_RATIO = 100.0
 _LARGE_KERNEL = 4e9
+# Standard deviations within this factor are similar, as in features of a neural network.
+_SIMILAR_RATIO = 30.0
 
 
 def check_values(data: DataSet) -> Finding:
@@ -29,11 +31,16 @@ def check_values(data: DataSet) -> Finding:
         f"bag {quoted(data.bag_name(bag))}, instance {row - data.bags.offsets[bag]}, "
         f"feature {quoted(data.feature_name(column))}"
     )
+    remedy = "Remove or impute them, for example with OnInstances(SimpleImputer()) in a pipeline."
+    if columns.n_infinite:
+        remedy = (
+            "Replace infinite values by finite ones or by NaN, and impute NaN, for example with "
+            "OnInstances(SimpleImputer()) in a pipeline."
+        )
     return Finding(
         "warning",
         "values",
-        f"{counts}, {'the first ' if n_bad > 1 else ''}in {location}. Remove or impute them, for example "
-        "with OnInstances(SimpleImputer()) in a pipeline.",
+        f"{counts}, {'the first ' if n_bad > 1 else ''}in {location}. {remedy}",
     )
 
 
@@ -81,6 +88,22 @@ def check_scales(data: DataSet) -> Finding:
         f"standard deviations range from {std[least]:.3g} (feature {narrow}) to {std[most]:.3g} (feature "
         f"{wide}). Scale the features: linear and kernel models have a parameter scale; for other models "
         "use OnInstances(StandardScaler()).",
+    )
+
+
+def check_width(data: DataSet, n_bags: int | None = None) -> Finding:
+    """Check for more features than bags, on similar scales: many features may matter a little."""
+    n_features = data.bags.n_features
+    n_bags = len(data.bags) if n_bags is None else n_bags
+    std = data.columns.std[~data.columns.constant & (data.columns.std > 0)]
+    if n_features <= n_bags or len(std) < 2 or std.max() / std.min() > _SIMILAR_RATIO:
+        return Finding("ok", "features", f"{n_features:,} for {n_bags:,} bags.")
+    return Finding(
+        "note",
+        "features",
+        f"{n_features:,} for {n_bags:,} bags, on similar scales. If most of them matter, like the features "
+        "of a neural network, start with a ridge penalty, MILogisticRegression(l1_ratio=0) (command line: "
+        "--set l1_ratio=0). The default (LASSO) selects a few.",
     )
 
 

@@ -54,6 +54,11 @@ def read_labelled(X: Any, y: Any, groups: Any, *, from_unlabeled: bool = False) 
     bags = X if is_scan(X) else as_bags(X)
     if y is None:
         raise ValueError("compare requires y, the labels of the bags; got None.")
+    if len(np.shape(y)) == 2 and np.shape(y)[1] > 1:
+        raise ValueError(
+            f"y has {np.shape(y)[1]} columns, but compare needs one label per bag; compare models for one "
+            "column at a time."
+        )
     labels: np.ndarray = column_or_1d(y, warn=True)
     if not describes_bags(X) and len(labels) != len(bags):
         raise ValueError(

@@ -13,12 +13,13 @@ from scipy.special import logit
 from bagwise.data.bags import Bags, as_bags, index_of, is_scan
 from bagwise.data.bags.parts import as_python
 from bagwise.evaluation.explanations.explanation import BagExplanation, FeatureEffect
+from bagwise.evaluation.plotting.one_bag import note_if_equal
 from bagwise.models.wrappers.instance_level import (
     bag_predictions,
     instance_model,
     instance_predictions,
-    label_names,
     posterior_of_instances,
+    refuse_several_labels,
 )
 
 _LEAST_EFFECT = 1e-9  # relative to the largest effect; smaller effects are rounding errors
@@ -81,11 +82,7 @@ def explain_bag(
     >>> list(explanation.columns)
     ['instance', 'probability', 'posterior', 'without']
     """
-    if label_names(model) is not None:
-        raise TypeError(
-            f"{type(model).__name__} predicts several labels per bag; explain the model of one label, such "
-            "as model.estimators_[0]."
-        )
+    refuse_several_labels(model, "explain_bag")
     if min(n_instances, n_features + 1, n_leading + 1) < 1:
         raise ValueError("n_instances must be >= 1, and n_features and n_leading must be >= 0.")
     index, bag, usual = _find(bags, id)
@@ -119,6 +116,7 @@ def explain_bag(
         n_instances=bag.n_instances,
         columns=columns,
         features=[part for part in leading if part[1]],
+        note=note_if_equal(values),
     )
 
 

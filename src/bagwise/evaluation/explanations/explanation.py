@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -63,6 +64,8 @@ class BagExplanation:
         and `without`: the bag's prediction if the instance were removed (NaN if no instance is left).
     features : list of (int, list of FeatureEffect)
         For the first instances: the index of the instance and its most important features.
+    note : str
+        Sentence that states that all instances have the same value (up to rounding), otherwise "".
 
     See Also
     --------
@@ -90,6 +93,7 @@ class BagExplanation:
     n_instances: int
     columns: dict[str, np.ndarray]
     features: list[tuple[int, list[FeatureEffect]]]
+    note: str = ""
 
     @property
     def instance_kind(self) -> str:
@@ -126,7 +130,7 @@ class BagExplanation:
         ]
 
     def __str__(self) -> str:
-        lines = [self.sentence()]
+        lines = [self.sentence(), *textwrap.wrap(self.note, 80)]
         for table in (self.table(), *self.feature_tables()):
             lines += ["", *table_lines(table)]
         return "\n".join(lines)
@@ -145,7 +149,7 @@ class BagExplanation:
             Display with the attributes `figure_` and `ax_`.
         """
         n_rows = len(self.columns["instance"])
-        height = 1.3 + 0.26 * max(n_rows, 4)
+        height = 1.3 + 0.26 * max(n_rows, 4) + (0.0 if self.features else 0.4)
         is_new_figure = ax is None
         if is_new_figure and self.features:
             _, panels = new_panels(7.2, height, 1, 2)
@@ -155,7 +159,9 @@ class BagExplanation:
         _draw_instances(ax, palette, self)
         style: dict[str, Any] = {"frameon": False, "fontsize": "small"}
         if is_new_figure:
-            ax.figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3, **style)
+            n_columns = 3 if self.features else 1  # a narrow figure has no space for three columns
+            handles = ax.get_legend_handles_labels()
+            ax.figure.legend(*handles, loc="outside lower center", ncols=n_columns, **style)
         else:
             legend_above(ax)
         return Display(ax.figure, ax)
@@ -170,12 +176,17 @@ def _text(value: Any) -> str:
 def _draw_instances(ax: Any, palette: Palette, explanation: BagExplanation) -> None:
     columns, kind = explanation.columns, explanation.instance_kind
     values, without = columns[kind], columns["without"]
+    title = f"bag {_short(str(explanation.bag))}"
     positions = np.arange(len(values))[::-1]
     ax.barh(
         positions, values, color=palette.positive, height=0.6, alpha=0.85, label=f"{kind} of the instance"
     )
-    ax.axvline(explanation.value, color=palette.chosen, linewidth=1.0, label=f"{explanation.kind} of the bag")
     left = np.isfinite(without)
+    if explanation.kind == kind:
+        ax.axvline(explanation.value, color=palette.chosen, linewidth=1.0, label=f"{kind} of the bag")
+    else:  # probabilities of bags and scores of instances have different scales
+        title += f": {explanation.kind} {explanation.value:.3g}"
+        left[:] = False
     if left.any():
         style = {"color": palette.chosen, "markersize": 4, "label": "bag without the instance"}
         ax.plot(without[left], positions[left], "D", **style)
@@ -186,7 +197,9 @@ def _draw_instances(ax: Any, palette: Palette, explanation: BagExplanation) -> N
         ax.axvline(0, color=palette.faint, linewidth=0.6)
     called = _short(str(explanation.positive))
     ax.set_xlabel(f"probability of {called!r}" if kind == "probability" else f"score for {called!r}")
-    ax.set_title(f"bag {_short(str(explanation.bag))}", loc="left", fontsize="medium")
+    if explanation.note:
+        title += "\n" + textwrap.fill(explanation.note, 45)
+    ax.set_title(title, loc="left", fontsize="medium")
 
 
 def _draw_features(ax: Any, explanation: BagExplanation) -> None:

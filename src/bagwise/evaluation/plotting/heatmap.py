@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -114,6 +115,9 @@ def plot_heatmap(
     bar = ax.figure.colorbar(scale, ax=ax, fraction=0.05, pad=0.02, shrink=0.8)
     bar.set_label(prediction.value_label, parse_math=False)
     bar.outline.set_visible(False)
+    if prediction.note:
+        bar.set_ticks([float(prediction.values[0])])
+        ax.set_xlabel(textwrap.fill(prediction.note, 60), fontsize="small")
     return Display(ax.figure, ax)
 
 

@@ -8,7 +8,24 @@ import numpy as np
 
 from bagwise.data.bags import Bags, as_bags, index_of, is_scan
 from bagwise.data.bags.parts import as_python
-from bagwise.models.wrappers.instance_level import bag_predictions, instance_predictions, label_names
+from bagwise.models.wrappers.instance_level import (
+    bag_predictions,
+    instance_predictions,
+    label_names,
+    only_ranks_instances,
+)
+
+_ROUNDING = 1e-6
+
+
+def note_if_equal(values: np.ndarray) -> str:
+    """Return a sentence if all instances of a bag have the same value (up to rounding), otherwise ""."""
+    if len(values) < 2 or np.ptp(values) > _ROUNDING * max(1.0, float(np.abs(values).max())):
+        return ""
+    return (
+        f"The model gives all {len(values):,} instances the same value, {values[0]:.4g}: it does not "
+        "distinguish them."
+    )
 
 
 class PredictedBag(NamedTuple):
@@ -23,6 +40,11 @@ class PredictedBag(NamedTuple):
     values: np.ndarray
     called: str
     title: str
+
+    @property
+    def note(self) -> str:
+        """Sentence if the model does not distinguish the instances, otherwise ""."""
+        return note_if_equal(self.values)
 
     @property
     def value_label(self) -> str:
@@ -50,7 +72,7 @@ def predict_one_bag(model: Any, bags: Any, id: Any, label: Any = None) -> Predic
     bag = bags[[index]]
     bag = bag.load() if is_scan(bag) else bag
     kind, values = instance_predictions(model, bag)
-    of_bag = bag_predictions(model, bag, preferred=kind)
+    of_bag = bag_predictions(model, bag, preferred="probability" if only_ranks_instances(model) else kind)
     names = label_names(model)
     classes = [as_python(name) for name in (model.classes_ if names is None else names)]
     if values.ndim == 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,6 +77,8 @@ def plot_sequence(
         ax, palette = axes_for(ax, 6.5, 0.9 + 0.24 * min(len(texts), _MOST_LINES))
         _draw_lines(ax, palette, prediction, texts)
     ax.set_title(prediction.title, loc="left", fontsize="medium", parse_math=False)
+    if prediction.note:
+        ax.set_xlabel(f"{ax.get_xlabel()}\n{textwrap.fill(prediction.note, 75)}", parse_math=False)
     return Display(ax.figure, ax)
 
 

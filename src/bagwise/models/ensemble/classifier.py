@@ -151,6 +151,8 @@ class BagEnsembleClassifier(ScoreClassifier):
     inner_scores_: list[dict[str, Any]]
     report_: str
 
+    # Instance values rank instances, but they are not probabilities of instance labels.
+    _only_ranks_instances = True
     _accepts_sparse = False
     _accepts_missing = True
     _streams = True

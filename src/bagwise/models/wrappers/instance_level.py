@@ -75,8 +75,33 @@ def label_names(model: Any) -> np.ndarray | None:
     return None
 
 
+def refuse_several_labels(model: Any, task: str) -> None:
+    """Raise an error if a model predicts several labels per bag; `task` needs the model of one label."""
+    if label_names(model) is None:
+        return
+    remedy = "fit a model to one column of y"
+    if hasattr(model, "estimators_"):
+        remedy = "pass the model of one label, such as model.estimators_[0]"
+    raise TypeError(
+        f"{type(model).__name__} predicts several labels per bag, but {task} needs a model of one label; "
+        f"{remedy}, or use instance_frame(model, bags), which has the predictions of each label."
+    )
+
+
+def only_ranks_instances(model: Any) -> bool:
+    """Return whether the instance values of a model, or of a model that it wraps, are not probabilities."""
+    if getattr(model, "_only_ranks_instances", False):
+        return True
+    inside = [part for part in model_and_inside(model) if part is not model]
+    for name in ("models", "estimators_"):
+        inside += list(getattr(model, name, ()))
+    return any(only_ranks_instances(part) for part in inside)
+
+
 def instance_predictions(model: Any, bags: Any) -> tuple[str, np.ndarray]:
     """Return the instance predictions of a model, and their kind: "probability" or "score".
+
+    Values of a model that only ranks instances are scores, even if the model scales them to [0, 1].
 
     With two classes, the predictions are those of the positive class, shape (n_instances,). Otherwise there
     is one column per class or label.
@@ -84,7 +109,9 @@ def instance_predictions(model: Any, bags: Any) -> tuple[str, np.ndarray]:
     if hasattr(model, "fit"):
         check_is_fitted(model)
     inside = instance_model(model)
-    for kind, method in _METHODS.items():
+    kinds = ["score"] if only_ranks_instances(model) else list(_METHODS)
+    for kind in kinds:
+        method = _METHODS[kind]
         if hasattr(inside, f"{method}_instances"):
             values = _of_positive(getattr(inside, f"{method}_instances")(bags), model)
             if len(values) != bags.n_instances:
