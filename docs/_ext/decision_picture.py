@@ -132,10 +132,12 @@ class Picture:
             self._arrow(middle + 110, self.y, middle + 110, self.y + 26)
             self._text(middle + 96, self.y + 17, "yes", "quiet end")
             self.y += 26
-            height = 14 + LINE * len(models)
+            height = 14 + 2 * LINE * len(models)  # names and notes do not fit next to each other
             self._box(MARGIN + 60, self.y, self.width - 2 * MARGIN - 60, height, "answer")
             for row, (name, when) in enumerate(models):
-                self._model(MARGIN + 70, self.y + 21 + LINE * row, name, when)
+                at = self.y + 21 + 2 * LINE * row
+                self._model(MARGIN + 70, at, name, "")
+                self._text(MARGIN + 70, at + LINE - 4, when, "quiet")
         if not is_wide:
             self._arrow(MARGIN + 30, self.y - 26, MARGIN + 30, self.y + height + 26)
             self._text(MARGIN + 40, self.y + height + 16, "no", "quiet")

@@ -40,7 +40,7 @@ def changed(bags, **cells):
 def test_clean_data_gives_nothing_but_ok():
     findings = inspect(*clean())
     assert {f.level for f in findings.values()} == {"ok"}
-    assert len(findings) == 11
+    assert len(findings) == 12
 
 
 def test_sparse_instances_are_judged_as_dense_ones():

@@ -123,7 +123,8 @@ class Comparison:
         Returns
         -------
         list of Difference
-            Mean difference, 95 % interval and p value (corrected resampled t-test) of each model.
+            Difference of the scores on all held-out bags, 95 % interval and p value (corrected resampled
+            t-test) of each model.
         """
         scoring = self.scoring[0] if scoring is None else scoring
         if scoring not in self.scoring:

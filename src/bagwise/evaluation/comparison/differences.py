@@ -23,7 +23,7 @@ class Difference:
     scoring : str
         Name of the score.
     mean : float
-        Mean over the splits of the score of `name` minus the score of `against`.
+        Score of `name` minus the score of `against`, both on all held-out bags (`ModelResult.mean`).
     low, high : float
         95 % interval of the difference.
     p : float
@@ -40,7 +40,9 @@ class Difference:
     p: float
 
 
-def corrected_t(differences: np.ndarray, test_train_ratio: float) -> tuple[float, float, float, float]:
+def corrected_t(
+    differences: np.ndarray, test_train_ratio: float, mean: float | None = None
+) -> tuple[float, float, float, float]:
     """Test whether scores on the same splits differ, and return mean, low, high and p.
 
     The training sets of the splits overlap, so the spread of the differences underestimates the variance of
@@ -57,6 +59,9 @@ def corrected_t(differences: np.ndarray, test_train_ratio: float) -> tuple[float
         Differences of the two scores; NaN are ignored.
     test_train_ratio : float
         Number of held-out bags per training bag, n_test / n_train.
+    mean : float, optional
+        The difference to test; by default the mean over the splits. Splits of different sizes have another
+        mean over all held-out bags.
 
     References
     ----------
@@ -74,7 +79,7 @@ def corrected_t(differences: np.ndarray, test_train_ratio: float) -> tuple[float
     n = len(finite)
     if n < 1:
         return np.nan, np.nan, np.nan, np.nan
-    mean = float(finite.mean())
+    mean = float(finite.mean()) if mean is None else mean
     spread = float(finite.std(ddof=1)) if n > 1 else np.nan
     error = np.sqrt(1 / n + test_train_ratio) * spread
     # The test is not defined if all differences are equal up to rounding.
@@ -103,7 +108,11 @@ def paired_differences(
             result.name,
             reference.name,
             scoring,
-            *corrected_t(result.scores[scoring] - reference.scores[scoring], share),
+            *corrected_t(
+                result.scores[scoring] - reference.scores[scoring],
+                share,
+                result.mean[scoring] - reference.mean[scoring],
+            ),
         )
         for result in rows
         if result is not reference and np.isfinite(result.scores[scoring]).any()

@@ -191,6 +191,7 @@ def _draw_instances(ax: Any, palette: Palette, explanation: BagExplanation) -> N
         style = {"color": palette.chosen, "markersize": 4, "label": "bag without the instance"}
         ax.plot(without[left], positions[left], "D", **style)
     ax.set_yticks(positions, [_name(explanation, row) for row in range(len(values))])
+    ax.set_ylim(-0.6, len(values) - 0.4)
     if explanation.kind == kind == "probability":
         ax.set_xlim(0, 1.02)
     else:
@@ -212,7 +213,7 @@ def _draw_features(ax: Any, explanation: BagExplanation) -> None:
     ax.axvline(0, color=palette.faint, linewidth=0.6)
     ax.set_yticks(positions, [f"{_short(effect.name)} = {effect.value:.3g}" for effect in effects])
     quantity = "log-odds" if explanation.instance_kind == "probability" else "score"
-    ax.set_xlabel(f"change in {quantity} compared with the reference value")
+    ax.set_xlabel(f"change in {quantity}\ncompared with the reference value")
     ax.set_title(f"features of {_name(explanation, 0)}", loc="left", fontsize="medium")
 
 
@@ -225,4 +226,6 @@ def _name(explanation: BagExplanation, row: int) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + "…"
+    """Shorten a long name in the middle, because names often differ at their ends."""
+    half = (_LONGEST_NAME - 1) // 2
+    return text if len(text) <= _LONGEST_NAME else f"{text[:half]}…{text[-half:]}"
