@@ -326,6 +326,36 @@ def test_several_bags_of_a_patient_are_to_stay_in_one_fold():
     assert inspect(alone, y)["groups"].level == "ok"
 
 
+def test_a_column_with_few_values_for_many_bags_may_be_groups():
+    values = [f"B{i % 10:02d}" for i in range(40)]
+    finding = inspect(*with_columns(Charge_Nr=values))["groups"]
+    assert finding.level == "note" and "column 'Charge_Nr' has 10 values for 40 bags" in finding.text
+    assert "groups=bags.bag_columns['Charge_Nr']" in finding.text and "--groups Charge_Nr" in finding.text
+    assert inspect(*with_columns(plate_no=np.arange(40) % 8))["groups"].level == "note"
+    for columns in (
+        {"age": np.arange(40) % 8},  # a measurement
+        {"split": values},
+        {"note": ["a", "b"] * 20},  # two values are rather a property than groups
+        {"name": [f"n{i // 2}" for i in range(40)]},
+        {"tissue": np.array(["healthy", "ill"])[clean()[1]]},
+    ):
+        assert inspect(*with_columns(**columns))["groups"].level == "ok"
+    bags, _ = with_columns(kind=np.array(["a", "b", "c"])[np.arange(40) % 3])
+    assert inspect(bags, np.arange(40) % 3)["groups"].level == "ok"  # the column is the label
+
+
+def test_more_features_than_bags_on_similar_scales_suggest_ridge():
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.arange(40) % 2)
+    wide = Bags(rng.normal(size=(80, 60)), np.arange(0, 81, 2))
+    finding = inspect(wide, y)["features"]
+    assert finding.level == "note" and finding.text.startswith("60 for 40 bags, on similar scales.")
+    assert "MILogisticRegression(l1_ratio=0)" in finding.text
+    MILogisticRegression(l1_ratio=0, n_init=1).fit(wide, y)  # the advice can be followed
+    scaled = wide.with_instances(wide.instances * np.logspace(0, 3, 60))
+    assert inspect(scaled, y)["features"].level == "ok"
+
+
 def test_patients_with_bags_of_both_labels_are_named():
     bags, y = with_columns(patient_id=[f"p{i // 2}" for i in range(40)])
     mixed = [i // 2 for i in range(0, 40, 2) if y[i] != y[i + 1]]

@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bagwise import (
+    BagEnsembleClassifier,
     Bags,
     BagStatistics,
     MILogisticRegression,
@@ -26,10 +27,14 @@ from bagwise import (
     MultiLabelBagClassifier,
     OneVsOneBagClassifier,
     OnInstances,
+    compare,
+    explain_bag,
     instance_frame,
     key_instances,
     make_bag_pipeline,
     make_noisy_or_bags,
+    plot_heatmap,
+    plot_sequence,
     predict_frame,
     save_parquet,
     scan_bags,
@@ -284,3 +289,54 @@ def test_the_page_of_frames_runs_as_written():
     scope = {}
     for block in blocks:
         exec(block, scope)
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_values_of_the_ensemble_are_scores_and_not_called_probabilities(wrapped):
+    y = np.arange(len(BAGS)) % 2
+    ensemble = BagEnsembleClassifier(["instances"], cv=2, random_state=0)
+    model = (make_pipeline("passthrough", ensemble) if wrapped else ensemble).fit(BAGS, y)
+    frame = instance_frame(model, BAGS)
+    assert frame.columns[-3:].tolist() == ["bag_probability", "instance_score", "rank"]
+    np.testing.assert_array_equal(frame["bag_probability"], model.predict_proba(BAGS)[INDEX, 1])
+    inside = model[-1] if wrapped else model
+    np.testing.assert_array_equal(frame["instance_score"], inside.decision_function_instances(BAGS))
+    explanation = explain_bag(model, BAGS[[0]])
+    assert explanation.kind == "probability" and explanation.instance_kind == "score"
+    ax = explanation.plot().ax_
+    assert ax.get_xlabel() == "score for '1'" and "probability" in ax.get_title(loc="left")
+
+
+def test_a_model_that_does_not_distinguish_instances_is_reported():
+    y = np.arange(len(BAGS)) % 2
+    model = MILogisticRegression(alpha=1e6, n_init=1).fit(BAGS, y)
+    index = int(np.argmax(BAGS.sizes))
+    explanation = explain_bag(model, BAGS, BAGS.ids[index])
+    assert explanation.note.startswith(f"The model gives all {BAGS.sizes[index]} instances the same value, ")
+    assert "does not distinguish them" in " ".join(str(explanation).split())
+    title = explanation.plot().ax_.get_title(loc="left")
+    assert "instances the same value" in " ".join(title.split())
+    sequence = plot_sequence(model, BAGS, BAGS.ids[index])
+    assert "instances the same value" in " ".join(sequence.ax_.get_xlabel().split())
+    coordinates = np.column_stack([np.arange(BAGS.n_instances)] * 2)
+    slides = BAGS._replace(instance_columns={"coords": coordinates})
+    heat = plot_heatmap(model, slides, BAGS.ids[index]).ax_
+    assert "does not distinguish them" in " ".join(heat.get_xlabel().split())
+    different = explain_bag(MILogisticRegression(alpha=0.1, n_init=1).fit(BAGS, y), BAGS, BAGS.ids[index])
+    assert different.note == ""
+
+
+def test_advice_for_a_model_of_several_labels_can_be_followed():
+    Y = np.column_stack([np.arange(len(BAGS)) % 2, np.arange(len(BAGS)) % 3 == 0]).astype(int)
+    miml = MIMLLogisticRegression(n_init=1, random_state=0).fit(BAGS, Y)
+    with pytest.raises(
+        TypeError, match=r"fit a model to one column of y, or use instance_frame\(model, bags\)"
+    ):
+        explain_bag(miml, BAGS, BAGS.ids[0])
+    instance_frame(miml, BAGS)
+    per_label = MultiLabelBagClassifier(MILogisticRegression(n_init=1)).fit(BAGS, Y)
+    with pytest.raises(TypeError, match=r"the model of one label, such as model.estimators_\[0\], or use"):
+        explain_bag(per_label, BAGS, BAGS.ids[0])
+    explain_bag(per_label.estimators_[0], BAGS, BAGS.ids[0])
+    with pytest.raises(ValueError, match="y has 2 columns, but compare needs one label per bag"):
+        compare(BAGS, Y)

@@ -129,8 +129,9 @@ def _compared(comparison: Comparison) -> list[Any]:
         row["seconds"] = "-" if np.isnan(seconds) else f"{seconds:.3g}"
         rows.append(row)
     note = (
-        f"Sorted by {title_of(first)}, best first. vs best: difference from the best model, with p (corrected resampled t-test by Nadeau and Bengio, not corrected for multiple "
-        "comparisons). Seconds: time of one fit."
+        f"Sorted by {title_of(first)}, best first. vs best: difference from the best model, with p "
+        "(corrected resampled t-test by Nadeau and Bengio, not corrected for multiple comparisons). Seconds: "
+        "time of one fit."
     )
     parts: list[Any] = [Table("", rows, note, n_text=2)]
     title = f"{title_of(first)} of held-out bags"

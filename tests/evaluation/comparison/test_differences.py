@@ -7,6 +7,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import gamma
 
+from bagwise import MILogisticRegression, compare, make_noisy_or_bags
 from bagwise.evaluation.comparison.differences import corrected_t
 
 
@@ -41,3 +42,14 @@ def test_no_test_is_made_of_differences_without_spread(values):
 
 def test_result_is_nan_without_scores():
     assert np.isnan(corrected_t(np.array([np.nan]), 0.25)).all()
+
+
+def test_a_difference_is_that_of_the_scores_in_the_table():
+    data = make_noisy_or_bags(44, random_state=0)  # four of five folds have nine bags
+    models = {"or": MILogisticRegression(n_init=1), "mean": MILogisticRegression("mean", n_init=1)}
+    comparison = compare(data.bags, data.y, models, random_state=0, verbose=0)
+    for scoring in comparison.scoring:
+        for difference in comparison.differences(scoring):
+            of_two = (comparison[name].mean[scoring] for name in (difference.name, difference.against))
+            assert difference.mean == pytest.approx(np.subtract(*of_two), abs=1e-12)
+            assert difference.low <= difference.mean <= difference.high or np.isnan(difference.p)
