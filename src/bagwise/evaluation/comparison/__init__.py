@@ -3,8 +3,8 @@
 - `portfolio`: the default models and the baselines, with their settings and assumptions; also the family and
   the assumption of a user's model. `suited`: the default models that suit the data.
 - `plan`: input validation before any computation. `perform`: the complete run. `running`: fits and
-  predictions of all models in all splits, the estimated time, and the checkpoint of finished cells (one model
-  in one split). `assemble`: one result per model.
+  predictions of all models in all splits, and the checkpoint of finished cells (one model in one split).
+  `estimate`: the estimated time, from a small sample. `assemble`: one result per model.
 - `scoring`, `differences`: scores, intervals and paired tests. `assumption`: the assumption about bag labels
   that the data support.
 - `compare`, `comparison`, `results`, `table`: the public function, its results and their display.
