@@ -312,12 +312,14 @@ def test_a_model_that_does_not_distinguish_instances_is_reported():
     model = MILogisticRegression(alpha=1e6, n_init=1).fit(BAGS, y)
     index = int(np.argmax(BAGS.sizes))
     explanation = explain_bag(model, BAGS, BAGS.ids[index])
-    assert explanation.note.startswith(f"The model gives all {BAGS.sizes[index]} instances the same value, ")
+    assert explanation.note.startswith(
+        f"The model predicts the same value for all {BAGS.sizes[index]} instances, "
+    )
     assert "does not distinguish them" in " ".join(str(explanation).split())
     title = explanation.plot().ax_.get_title(loc="left")
-    assert "instances the same value" in " ".join(title.split())
+    assert "the same value for all" in " ".join(title.split())
     sequence = plot_sequence(model, BAGS, BAGS.ids[index])
-    assert "instances the same value" in " ".join(sequence.ax_.get_xlabel().split())
+    assert "the same value for all" in " ".join(sequence.ax_.get_xlabel().split())
     coordinates = np.column_stack([np.arange(BAGS.n_instances)] * 2)
     slides = BAGS._replace(instance_columns={"coords": coordinates})
     heat = plot_heatmap(model, slides, BAGS.ids[index]).ax_

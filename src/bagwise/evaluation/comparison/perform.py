@@ -162,7 +162,7 @@ def perform(
                 note(sentence)
             cells = Cells(plan.entries, plan.data, plan.folds, small_sample(plan.data), location)
             n_left = [cells.n_left(index) for index in range(len(cells.entries))]
-            with progress(np.count_nonzero(n_left)) as begin:
+            with progress(sum(n > 0 for n in n_left)) as begin:
                 seconds = estimate_seconds(cells, n_jobs, begin)
             if seconds is not None:
                 jobs = effective_n_jobs(n_jobs)

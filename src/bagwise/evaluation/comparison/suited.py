@@ -147,7 +147,7 @@ def suited_models(
     return entries, notes
 
 
-def _named(names: Sequence[str], offered: Sequence[Model]) -> list[Model]:
+def _named(names: Sequence[str], offered: Sequence[Model]) -> tuple[Model, ...]:
     """Return the models with these names, in this order; raise an error for unknown names."""
     by_name = {model.name: model for model in offered}
     for name in names:
@@ -155,7 +155,7 @@ def _named(names: Sequence[str], offered: Sequence[Model]) -> list[Model]:
             near = get_close_matches(name, by_name, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"expected {', '.join(map(repr, by_name))}."
             raise ValueError(f"models has the unknown name {name!r}; {hint}")
-    return [by_name[name] for name in dict.fromkeys(names)]
+    return tuple(by_name[name] for name in dict.fromkeys(names))
 
 
 def _too_slow(model: Model, plain: Any, facts: Facts) -> str | None:

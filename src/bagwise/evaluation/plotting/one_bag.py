@@ -23,7 +23,7 @@ def note_if_equal(values: np.ndarray) -> str:
     if len(values) < 2 or np.ptp(values) > _ROUNDING * max(1.0, float(np.abs(values).max())):
         return ""
     return (
-        f"The model gives all {len(values):,} instances the same value, {values[0]:.4g}: it does not "
+        f"The model predicts the same value for all {len(values):,} instances, {values[0]:.4g}: it does not "
         "distinguish them."
     )
 
