@@ -100,7 +100,7 @@ def estimate_seconds(
 
 
 def expected_seconds(estimator: Any, data: Labelled, n_bags: int, n_instances: int) -> float | None:
-    """Return the seconds that a model expects for a fit to bags like these; None if it does not estimate them."""
+    """Return the seconds of a fit that a model estimates itself, or None if it does not."""
     estimate = getattr(core_of(estimator), "_expected_seconds", None)
     if estimate is None:
         return None
