@@ -213,7 +213,7 @@ def _draw_features(ax: Any, explanation: BagExplanation) -> None:
     ax.axvline(0, color=palette.faint, linewidth=0.6)
     ax.set_yticks(positions, [f"{_short(effect.name)} = {effect.value:.3g}" for effect in effects])
     quantity = "log-odds" if explanation.instance_kind == "probability" else "score"
-    ax.set_xlabel(f"change in {quantity}\ncompared with the reference value")
+    ax.set_xlabel(f"change in {quantity}\nfrom the reference value")
     ax.set_title(f"features of {_name(explanation, 0)}", loc="left", fontsize="medium")
 
 
