@@ -1,5 +1,6 @@
-"""Overwriting a file keeps links and modes, and removes temporary files of killed saves."""
+"""Overwriting a file keeps links and modes, removes temporary files of killed saves, and flushes the disk."""
 
+import errno
 import os
 import stat
 import subprocess
@@ -10,7 +11,8 @@ import numpy as np
 import pytest
 
 from bagwise import Bags, load_csv, load_npz, save_bags, save_csv, save_npz
-from bagwise._core.files.atomic import replacing
+from bagwise._core.files.atomic import replacing, replacing_folder
+from bagwise.persist.checkpoints import opened
 
 BAGS = Bags(np.zeros((2, 1)), [0, 1, 2])
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX links, modes and signals")
@@ -84,3 +86,93 @@ def test_the_description_of_a_csv_file_is_stored_next_to_the_linked_file(tmp_pat
     for name in (real, link):
         bags_read, _ = load_csv(name)
         assert bags_read.instances.dtype == np.float32 and bags_read.ids.tolist() == ["007", "8"]
+
+
+@pytest.mark.parametrize("is_linked", [False, True])
+@pytest.mark.parametrize("name", ["a.npz", "a.csv", "a.parquet"])
+def test_a_fifo_is_refused_and_stays(tmp_path, name, is_linked):
+    fifo = target = tmp_path / name
+    if is_linked:
+        fifo = tmp_path / "fifo"
+        target.symlink_to(fifo)
+    os.mkfifo(fifo)
+    with pytest.raises(FileExistsError, match=f"{name}' is a device, a FIFO or a socket"):
+        save_bags(target, BAGS)
+    assert stat.S_ISFIFO(fifo.stat().st_mode) and len(list(tmp_path.iterdir())) == 1 + is_linked
+
+
+def test_a_fifo_as_checkpoint_and_a_folder_as_file_are_refused(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    with (
+        pytest.raises(FileExistsError, match="checkpoint .*fifo' is a device, a FIFO or a socket"),
+        opened(tmp_path / "fifo", dict),
+    ):
+        pass
+    with pytest.raises(IsADirectoryError, match="is a folder; pass the path of a file"):
+        save_npz(_make_folder(tmp_path / "a.npz"), BAGS)
+
+
+def _make_folder(path):
+    path.mkdir()
+    return path
+
+
+def test_files_are_flushed_before_the_rename_and_the_folder_after_it(tmp_path, monkeypatch):
+    calls = []
+    flush, rename = os.fsync, os.replace
+
+    def fsync(handle):
+        calls.append(os.path.basename(os.readlink(f"/proc/self/fd/{handle}")))
+        flush(handle)
+
+    def replace(source, target):
+        calls.append("rename")
+        rename(source, target)
+
+    if not os.path.isdir("/proc/self/fd"):
+        pytest.skip("needs /proc to name open files")
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(os, "replace", replace)
+    save_npz(tmp_path / "a.npz", BAGS)
+    part, *others = calls
+    assert part.startswith(".a.npz.") and others == ["rename", tmp_path.name]
+    calls.clear()
+    save_bags(tmp_path / "b", BAGS, format="npy")
+    end = calls.index("rename", len(calls) - 2)
+    assert {"0.npy", "1.npy", "features"} <= set(calls[:end])
+    assert calls[end + 1 :] == [tmp_path.name]
+
+
+@pytest.mark.parametrize("code", [errno.EINVAL, errno.ENOTSUP])
+def test_file_systems_that_cannot_flush_are_no_error(tmp_path, monkeypatch, code):
+    def fsync(_):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    save_npz(tmp_path / "a.npz", BAGS)
+    save_bags(tmp_path / "b", BAGS, format="npy")
+    assert len(load_npz(tmp_path / "a.npz")[0]) == 2
+
+
+def test_an_error_while_flushing_leaves_the_old_file(tmp_path, monkeypatch):
+    path = save_npz(tmp_path / "a.npz", BAGS)
+    before = path.read_bytes()
+
+    def fsync(_):
+        raise OSError(errno.EIO, os.strerror(errno.EIO), "the temporary file")
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(OSError, match="the temporary file"):
+        save_npz(path, BAGS.with_instances(np.ones((2, 1))))
+    assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
+
+
+def test_errors_of_a_full_disk_name_the_file(tmp_path):
+    for writing, name in ((replacing, "a.npz"), (replacing_folder, "b")):
+        with pytest.raises(OSError, match=f"No space left on device: '{tmp_path / name}'"), writing(tmp_path / name):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        with pytest.raises(PermissionError, match=f"'{tmp_path / name}'"), writing(tmp_path / name) as part:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(part))
+        with pytest.raises(OSError, match="'input.csv'"), writing(tmp_path / name):
+            raise OSError(errno.EIO, os.strerror(errno.EIO), "input.csv")
+    assert not list(tmp_path.iterdir())

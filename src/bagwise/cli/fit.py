@@ -156,6 +156,12 @@ def _check_arguments(arguments: argparse.Namespace) -> None:
         raise CommandError(f"--seed must be between 0 and 2**32 - 1; got {arguments.seed}.")
     if not arguments.out.absolute().parent.is_dir():
         raise CommandError(f"there is no folder {str(arguments.out.parent)!r} for the model.")
+    from bagwise._core.files.atomic import refuse_other_than_file
+
+    try:
+        refuse_other_than_file(arguments.out)
+    except OSError as error:
+        raise CommandError(error) from error
     check_page(arguments.html)
     if is_same_file(arguments.out, arguments.file):
         raise CommandError(

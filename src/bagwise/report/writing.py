@@ -124,7 +124,8 @@ def check_path(path: Any) -> Path:
         raise ValueError(f"path must end in .html; got {str(target)!r}.")
     if not target.absolute().parent.is_dir():
         raise ValueError(f"there is no folder {str(target.parent)!r} for the report.")
-    if target.is_dir() or not os.access(target if target.exists() else target.absolute().parent, os.W_OK):
+    is_writable = os.access(target if target.exists() else target.absolute().parent, os.W_OK)
+    if not is_writable or (target.exists() and not target.is_file()):
         raise ValueError(f"{str(target)!r} cannot be written.")
     return target
 

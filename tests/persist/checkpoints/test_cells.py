@@ -259,6 +259,49 @@ def test_a_write_that_fails_is_a_warning_and_the_next_is_tried(tmp_path, monkeyp
         assert path.read_bytes() != before
 
 
+def test_a_full_disk_at_the_beginning_is_a_warning(tmp_path, monkeypatch):
+    path, write, is_full = tmp_path / "run", files.write_sealed, [True]
+
+    def write_if_there_is_room(*args):
+        if is_full[0]:
+            raise OSError(28, "No space left on device", str(path))
+        write(*args)
+
+    monkeypatch.setattr(files, "write_sealed", write_if_there_is_room)
+    with (
+        pytest.warns(UserWarning, match="run' could not be written .No space left on device.; the fit cont"),
+        opened(path, identity) as checkpoint,
+    ):
+        is_full[0] = False
+        checkpoint.keep(1.0)
+        assert path.exists()
+    assert not path.exists()
+
+
+def test_a_full_disk_at_the_end_does_not_hide_the_error_of_the_fit(tmp_path, monkeypatch):
+    def write(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files, "write_sealed", write)
+    for error, message in ((RuntimeError("the fit failed"), "failed"), (KeyboardInterrupt(), "interrupted$")):
+        with (
+            pytest.warns(UserWarning, match="could not be written"),
+            pytest.raises(type(error), match=message),
+            opened(tmp_path / "run", identity) as checkpoint,
+        ):
+            checkpoint.keep(1.0)
+            raise error
+
+
+def test_a_path_that_cannot_be_written_is_an_error_at_the_beginning(tmp_path, monkeypatch):
+    def write(*_):
+        raise PermissionError(13, "Permission denied", "run")
+
+    monkeypatch.setattr(files, "write_sealed", write)
+    with pytest.raises(PermissionError, match="Permission denied: 'run'"), opened(tmp_path / "run", identity):
+        pass
+
+
 def test_threads_keep_their_states(tmp_path):
     path = tmp_path / "run"
 

@@ -136,6 +136,6 @@ class Checkpoint(CheckpointLocation):
         if "seed" not in entry:
             drawn = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
             self._store.put(f"{self._location}/seed", seed=drawn)
-            self._store.write()
+            self._store.write_or_warn()
             return drawn
         return int(entry["seed"])

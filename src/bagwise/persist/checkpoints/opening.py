@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bagwise._core.checkpoint import NO_CHECKPOINT, CheckpointLocation
+from bagwise._core.files.atomic import refuse_other_than_file
 from bagwise.persist.checkpoints.checkpoint import Checkpoint
 from bagwise.persist.checkpoints.identity import refuse_other, with_version
 from bagwise.persist.checkpoints.store import Store
@@ -56,19 +57,20 @@ def opened(
     if not is_new:
         refuse_other(store.path, store.read(), ours)
     else:
-        store.write()  # to report an invalid path immediately, not after hours of computation
+        # An invalid path is reported immediately, not after hours of computation.
+        store.write_or_warn(is_first=True)
     try:
         yield Checkpoint(store)
     except BaseException as error:
         if is_new and not store.entries:
             store.remove()
             raise
-        store.write()
+        store.write_or_warn()
         if isinstance(error, KeyboardInterrupt):
             raise KeyboardInterrupt(_stays(store)) from error
         raise
     if store.is_stopped:
-        store.write()
+        store.write_or_warn()
         raise KeyboardInterrupt(_stays(store))
     store.remove()
 
@@ -77,11 +79,15 @@ def _checked(checkpoint: Any) -> Path:
     if not isinstance(checkpoint, (str, os.PathLike)) or not str(checkpoint):
         raise TypeError(f"checkpoint must be a file path or None; got {checkpoint!r}.")
     path = Path(checkpoint)
-    if path.is_dir():
-        raise IsADirectoryError(f"checkpoint {str(path)!r} is a folder; pass the path of a file.")
+    try:
+        refuse_other_than_file(path)
+    except OSError as error:
+        raise type(error)(f"checkpoint {error}") from None
     return path
 
 
 def _stays(store: Store) -> str:
+    if not store.path.exists():
+        return "the fit was interrupted"
     path = str(store.path)
     return f"the fit was interrupted; repeat the same call to continue from the checkpoint {path!r}"

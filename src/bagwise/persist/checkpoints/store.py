@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from bagwise._core.files.atomic import NO_SPACE
 from bagwise._core.interrupt import stop_flag
 from bagwise.exceptions import warn_user
 
@@ -90,11 +91,21 @@ class Store:
         with self.lock:
             if time.monotonic() - self._written < max(_EVERY, _SHARE * self._took):
                 return
-            try:
-                self.write()
-            except OSError as error:
-                self._written = time.monotonic()
-                warn_user(f"checkpoint {str(self.path)!r} could not be written ({error}); the fit continues.")
+            self.write_or_warn()
+
+    def write_or_warn(self, *, is_first: bool = False) -> None:
+        """Write the file; if this fails, warn and continue the fit.
+
+        The first write raises an error for an invalid path, but not for a full disk.
+        """
+        try:
+            self.write()
+        except OSError as error:
+            if is_first and error.errno not in NO_SPACE:
+                raise
+            self._written = time.monotonic()
+            why = error.strerror or error
+            warn_user(f"checkpoint {str(self.path)!r} could not be written ({why}); the fit continues.")
 
     def write(self) -> None:
         """Write all entries to the file."""
