@@ -40,7 +40,8 @@ def call(x):
 def copied(request, tmp_path):
     """Copy the kernels and add two more; return a function that calls one of these in a new process.
 
-    The function returns the result of the kernel, and the numbers of cache hits and of compilations.
+    The function returns the result of the kernel, and the numbers of cache hits and of compilations. `before`
+    is code to run first.
     """
     package = tmp_path / "bagwise"
     folder = package / "_core" / "compiled"
@@ -60,8 +61,8 @@ def copied(request, tmp_path):
         "print(call(3.0), len(call.stats.cache_hits), len(call.stats.cache_misses))"
     )
 
-    def run():
-        command = [sys.executable, "-c", code]
+    def run(before=""):
+        command = [sys.executable, "-c", before + code]
         done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return tuple(map(float, done.stdout.split()))
@@ -98,6 +99,31 @@ def test_a_cache_that_cannot_be_read_counts_as_absent(copied, suffix):
             file.write_bytes(damage)
         assert run() == (7, 0, 1)
     assert run() == (7, 1, 0)
+
+
+FULL = """
+import errno, io, os
+from numba.core import caching
+class FullDisk(io.BytesIO):
+    def write(self, content):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+caching.open = lambda path, mode: FullDisk() if "w" in mode else open(path, mode)
+"""
+REMOVED = """
+import bagwise._core.compiled.caller, os, shutil
+shutil.rmtree(os.environ["NUMBA_CACHE_DIR"])
+os.makedirs = lambda *args, **kwargs: os.mkdir("/proc/no-such-folder")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("copied", ["NUMBA_CACHE_DIR"], indirect=True)
+@pytest.mark.parametrize("before", [FULL, REMOVED], ids=["full", "removed"])
+def test_a_cache_that_cannot_be_written_is_not_used(copied, before):
+    _, cache, run = copied
+    assert run(before) == (7, 0, 1)
+    assert not list(cache.rglob("*.nbc"))
+    assert run() == (7, 0, 1) and run() == (7, 1, 0)
 
 
 def test_without_the_classes_of_numba_its_own_cache_is_used(monkeypatch):

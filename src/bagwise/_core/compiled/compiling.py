@@ -27,8 +27,8 @@ def kernel(function=None, *, reorder=False):
     Full `fastmath` is not used: it may optimize away infinities, which log-space code relies on. Division by
     zero follows IEEE (`error_model="numpy"`), so that loops contain no code for exceptions.
 
-    If numba finds no writable folder for its cache (a read-only container without a home directory), the
-    kernel is compiled once per process instead.
+    If numba finds no writable folder for its cache (a read-only container without a home directory), or the
+    disk is full, the kernel is compiled once per process instead.
     """
     if function is None:
         return functools.partial(kernel, reorder=reorder)
@@ -103,6 +103,11 @@ def _kernel_cache() -> Any:
                 with suppress(OSError):
                     self.flush()
                 return None
+
+        def save_overload(self, *arguments: Any) -> None:
+            """Store machine code; a full disk, or a folder that was removed, is not an error."""
+            with suppress(OSError):
+                super().save_overload(*arguments)
 
     return Cache
 
