@@ -169,7 +169,10 @@ def test_an_error_while_flushing_leaves_the_old_file(tmp_path, monkeypatch):
 
 def test_errors_of_a_full_disk_name_the_file(tmp_path):
     for writing, name in ((replacing, "a.npz"), (replacing_folder, "b")):
-        with pytest.raises(OSError, match=f"No space left on device: '{tmp_path / name}'"), writing(tmp_path / name):
+        with (
+            pytest.raises(OSError, match=f"No space left on device: '{tmp_path / name}'"),
+            writing(tmp_path / name),
+        ):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         with pytest.raises(PermissionError, match=f"'{tmp_path / name}'"), writing(tmp_path / name) as part:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(part))

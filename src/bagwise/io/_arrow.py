@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,7 +53,8 @@ def to_arrow(name: str, array: np.ndarray) -> Any:
 def from_arrow(array: Any) -> np.ndarray:
     """Convert an Arrow array to a numpy array.
 
-    The shape is (n,), or (n, k) for lists of fixed size k. Strings without nulls become a text array.
+    The shape is (n,), or (n, k) for lists of fixed size k. Strings without nulls become a text array, and
+    decimals become float64.
     """
     if pa.types.is_fixed_size_list(array.type):
         if array.null_count:
@@ -61,6 +63,9 @@ def from_arrow(array: Any) -> np.ndarray:
         return from_arrow(array.flatten()).reshape(len(array), array.type.list_size)
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
+    if pa.types.is_decimal(array.type):
+        # Parsing the digits returns the nearest float64, which Arrow's direct conversion does not.
+        array = array.cast(pa.string()).cast(pa.float64())
     values = array.to_numpy(zero_copy_only=False)
     if values.dtype == object and not array.null_count and is_text(array.type):
         return as_text(values)
@@ -95,7 +100,10 @@ def is_list(arrow_type: Any) -> bool:
 def is_numeric(arrow_type: Any) -> bool:
     """Return whether an Arrow type is numeric or boolean, so that its values can be features."""
     return (
-        pa.types.is_integer(arrow_type) or pa.types.is_floating(arrow_type) or pa.types.is_boolean(arrow_type)
+        pa.types.is_integer(arrow_type)
+        or pa.types.is_floating(arrow_type)
+        or pa.types.is_boolean(arrow_type)
+        or pa.types.is_decimal(arrow_type)
     )
 
 
@@ -141,6 +149,14 @@ class BagTables:
     ):
         self.description = description
         self.bag, self.label, self.where = bag, label, where
+        # The lengths of the lists in columns with a list per row, from the first rows that were read.
+        self.widths: dict[str, int] = {}
+
+    def of_file(self, where: str) -> BagTables:
+        """Return the same reader for another file, which its errors name."""
+        tables = copy(self)
+        tables.where = where
+        return tables
 
     @property
     def instances_column(self) -> str:
@@ -158,7 +174,7 @@ class BagTables:
         return self.bags(rows, rows.instances, ids), rows.y
 
     def column(self, name: str, array: Any, first: int = 0, *, complete: bool = False) -> np.ndarray:
-        """Convert a column to a numpy array.
+        """Convert a column to a numpy array; lists of equal lengths become a matrix.
 
         Errors report row indices starting at `first`. If `complete`, nulls are refused.
         """
@@ -166,7 +182,41 @@ class BagTables:
         if array.null_count and (complete or is_list(array.type)):
             row = first + int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
             raise ValueError(f"{self.where}, row {row}: the column {name!r} has no value.")
-        return self._values(name, array)
+        return self._matrix_of_lists(name, array, first) if is_list(array.type) else self._values(name, array)
+
+    def key_column(self, name: str, array: Any, first: int = 0, *, complete: bool = False) -> np.ndarray:
+        """Convert a column of ids or labels to a numpy array, without rounding of whole decimals."""
+        array = in_one(array)
+        if pa.types.is_decimal(array.type) and array.type.scale == 0:
+            try:
+                array = array.cast(pa.int64())
+            except pa.ArrowInvalid as error:
+                raise ValueError(
+                    f"{self.where}: the column {name!r} has integers beyond 64 bits; store them as text."
+                ) from error
+        return self.column(name, array, first, complete=complete)
+
+    def _matrix_of_lists(self, name: str, array: Any, first: int) -> np.ndarray:
+        if is_list(array.type.value_type):
+            raise ValueError(
+                f"{self.where}: the column {name!r} has the type {array.type}; expected one value or one list "
+                "of values per row."
+            )
+        if pa.types.is_fixed_size_list(array.type):
+            lengths = np.full(len(array), array.type.list_size)
+        else:
+            lengths = np.diff(array.offsets.to_numpy())
+        if not len(lengths):
+            return np.empty((0, self.widths.get(name, 0)))
+        width = self.widths.setdefault(name, int(lengths[0]))
+        differs = lengths != width
+        if differs.any():
+            row = int(np.argmax(differs))
+            raise ValueError(
+                f"{self.where}, row {first + row}: the list in the column {name!r} has length {lengths[row]}, "
+                f"but earlier lists have length {width}; all must have the same length."
+            )
+        return self._values(name, array.flatten()).reshape(len(array), width)
 
     def _values(self, name: str, array: Any) -> np.ndarray:
         """Convert the values of a column; errors such as invalid UTF-8 name the source and the column."""
@@ -189,7 +239,7 @@ class BagTables:
             if other == name:
                 continue
             if other in (bag, label):
-                values = self.column(other, table[other], first, complete=True)
+                values = self.key_column(other, table[other], first, complete=True)
                 setattr(part, "ids" if other == bag else "y", values)
             elif is_list(table[other].type) and not pa.types.is_fixed_size_list(table[other].type):
                 lengths, values = self._lists(other, table[other], first)
@@ -267,7 +317,7 @@ class BagTables:
         if values.null_count:
             nulls = values.is_null().to_numpy(zero_copy_only=False).reshape(-1, width)
             refuse(nulls.any(axis=1), "an instance has a missing feature value")
-        return values.to_numpy(zero_copy_only=False).reshape(len(inner), width)
+        return from_arrow(values).reshape(len(inner), width)
 
     def _check_lengths(self, name: str, lengths: np.ndarray, sizes: np.ndarray, first: int) -> None:
         if (lengths != sizes).any():

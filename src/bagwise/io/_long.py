@@ -11,6 +11,7 @@ from bagwise.data.bags import Bags
 from bagwise.data.bags.parts import as_python
 from bagwise.data.description import BAG_NAMES, LABEL_NAMES, choose_column, missing_values, restore
 from bagwise.data.frames import _describes_bags
+from bagwise.io._table import Spread
 
 
 def refuse_empty_bags(bags: Bags) -> None:
@@ -79,7 +80,8 @@ def infer_long(
     """Build bags from a table without a description; column roles are inferred as in `Bags.from_frame`.
 
     Unless `features` is passed, numeric columns that vary within a bag are features. Columns that are
-    constant within every bag, but not overall, are bag columns. All others are instance columns.
+    constant within every bag, but not overall, are bag columns. All others are instance columns. A column
+    with several values per row has one role, and is then split into columns with one value per row.
     """
     bag, label = choose_bag_and_label(bag, label, columns, where, features or ())
     refuse_missing(columns, bag, label, where, row_name)
@@ -87,11 +89,14 @@ def infer_long(
     rows = _grouped(np.empty((len(columns[bag]), 0)), columns[bag], where, others)
     sides = rows.instance_columns
     of_bags = [name for name in others if _describes_bags(sides[name], rows.offsets)]
-    kinds = {name: sides[name].dtype for name in others}
+    spread = spread_of({name: column.shape[1:] for name, column in sides.items()})
+    sides = dict(zip(spread.header, spread.out(sides), strict=True))
+    of_bags = spread.names(of_bags)
+    kinds = {name: column.dtype for name, column in sides.items()}
     if features is None:
         features = choose_features(kinds, of_bags, bags_of_one=len(rows) == rows.n_instances, where=where)
     else:
-        features = named_features(features, kinds, where)
+        features = named_features(spread.names(features), kinds, where)
     y = None
     if label is not None:
         y = _per_bag(columns[label][rows.source_rows], rows, label, where)
@@ -106,6 +111,11 @@ def infer_long(
         ),
         y,
     )
+
+
+def spread_of(shapes: Mapping[str, tuple[int, ...]]) -> Spread:
+    """Return how columns are split into columns with one value per row; `shapes` are the shapes of a row."""
+    return Spread([{"column": name, "dtype": None, "shape": shape} for name, shape in shapes.items()])
 
 
 def named_features(names: Sequence[str], kinds: Mapping[str, np.dtype], where: str) -> list[str]:

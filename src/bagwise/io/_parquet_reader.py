@@ -16,7 +16,7 @@ from bagwise._core.files.damage import reading
 from bagwise.data.bags import Bags
 from bagwise.data.description import check_description, join, refuse_duplicates
 from bagwise.io._arrow import BagRows, BagTables, pa
-from bagwise.io._long import bags_from_long, infer_long
+from bagwise.io._long import bags_from_long, choose_bag_and_label, infer_long
 from bagwise.io._remote import RemoteFile
 from bagwise.io.parquet import SIZES_KEY
 
@@ -132,13 +132,19 @@ class Reader:
     # ------------------------------------------------------------------ one row per instance
 
     def _load_long(self, features: Sequence[str] | None) -> tuple[Bags, np.ndarray | None]:
+        if not self.file.metadata.num_rows:
+            raise ValueError(f"{self.where} has no bags.")
         groups = [self._group(i) for i in range(self.file.num_row_groups)]
         columns = {}
+        keys: tuple[str | None, ...] = ()
+        if self.description is None:
+            keys = choose_bag_and_label(self.bag, self.label, self.schema.names, self.where, features or ())
         for name in self.schema.names:
             joined = pa.chunked_array(
                 [g[name].combine_chunks() for g in groups], type=self.schema.field(name).type
             ).combine_chunks()
-            columns[name] = self.tables.column(name, joined)
+            read = self.tables.key_column if name in keys else self.tables.column
+            columns[name] = read(name, joined)
         if self.description is not None:
             return bags_from_long(columns, self.description, self.where)
         return infer_long(

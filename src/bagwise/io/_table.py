@@ -279,11 +279,15 @@ class Spread:
             self.dtypes |= dict.fromkeys(names, kind["dtype"])
         self.header = list(self.dtypes)
 
+    def names(self, columns: Iterable[str]) -> list[str]:
+        """Return the names of the one-dimensional columns of these columns; other names are unchanged."""
+        return [part for name in columns for part in self.parts.get(name, [name])]
+
     def out(self, columns: dict[str, np.ndarray]) -> list[np.ndarray]:
         """Split columns into the one-dimensional columns of the file."""
         flat = []
-        for column in columns.values():
-            flat += [column] if column.ndim == 1 else list(column.reshape(len(column), -1).T)
+        for name, column in columns.items():
+            flat += [column] if self.parts[name] == [name] else list(column.reshape(len(column), -1).T)
         return flat
 
     def back(self, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

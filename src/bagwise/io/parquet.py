@@ -119,7 +119,8 @@ def load_parquet(
     Reads files written by `save_parquet` and by other programs. A file with a column ``instances`` has one
     row per bag: this column contains lists of numeric lists, other columns of lists are instance columns, and
     all other columns are bag columns. Any other file has one row per instance, and column roles are inferred
-    as in `load_csv`.
+    as in `load_csv`. There, a column with a list of k numbers in every row, such as an embedding, becomes the
+    columns NAME_0 to NAME_{k-1}; all lists must have the same length. Decimals become float64.
 
     Parameters
     ----------
@@ -130,8 +131,8 @@ def load_parquet(
     label : str, optional
         The column with the label; by default ``y`` or ``label``, if one of them exists.
     features : sequence of str, optional
-        The feature columns, in this order. Only used for files with one row per instance that `save_parquet`
-        did not write.
+        The feature columns, in this order; the name of a column of lists selects all of its entries. Only
+        used for files with one row per instance that `save_parquet` did not write.
 
     Returns
     -------

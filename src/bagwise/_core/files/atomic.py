@@ -147,7 +147,11 @@ def _flush_content(folder: Path) -> None:
     """Wait until all files in a folder are on the disk."""
     contents = list(os.walk(folder))
     with ThreadPoolExecutor(_FLUSHING_THREADS) as threads:
-        list(threads.map(_flush, [os.path.join(inside, name) for inside, _, names in contents for name in names]))
+        list(
+            threads.map(
+                _flush, [os.path.join(inside, name) for inside, _, names in contents for name in names]
+            )
+        )
     _flush_folders(inside for inside, _, _ in contents)
 
 

@@ -56,14 +56,14 @@ class ParquetSource(FileSource):
         # Consecutive units are read together, because a batch can contain rows of two units.
         for run in np.split(units, np.flatnonzero(np.diff(units) > 1) + 1):
             first = int(self.unit_offsets[run[0]]) if len(run) else 0
-            for table in self._batches(run, self._columns(sides)):
-                file, _ = self.groups[run[0]]
-                with reading(self.stamps[file].path, "Parquet file of bags"):
-                    piece = self._piece(first, table, sides, buffers)
+            for reader, row, table in self._batches(run, self._columns(sides)):
+                with reading(reader.path, "Parquet file of bags"):
+                    piece = self._piece(first, self.tables.of_file(reader.where), row, table, sides, buffers)
                 yield piece
                 first += piece.n_rows
 
-    def _batches(self, units: np.ndarray, columns: list[str]) -> Iterator[Any]:
+    def _batches(self, units: np.ndarray, columns: list[str]) -> Iterator[tuple[Reader, int, Any]]:
+        """Yield tables of consecutive rows, each with the reader of its file and its first row there."""
         of_file: dict[int, list[int]] = {}
         for unit in units:
             file, group = self.groups[unit]
@@ -71,7 +71,11 @@ class ParquetSource(FileSource):
         for file, groups in of_file.items():
             reader = Reader(self.stamps[file].path, None, None, streamed=True)
             with reader.file:
-                yield from reader.batches(groups, columns, self._rows_at_a_time())
+                about = reader.file.metadata
+                row = sum(about.row_group(group).num_rows for group in range(groups[0]))
+                for table in reader.batches(groups, columns, self._rows_at_a_time()):
+                    yield reader, row, table
+                    row += len(table)
 
     @abstractmethod
     def _columns(self, sides: bool) -> list[str]:
@@ -82,8 +86,14 @@ class ParquetSource(FileSource):
         """Return the number of table rows to read at once."""
 
     @abstractmethod
-    def _piece(self, first: int, table: Any, sides: bool, buffers: Buffers) -> Piece:
-        """Convert rows of the table to instances."""
+    def _piece(
+        self, first: int, tables: BagTables, row: int, table: Any, sides: bool, buffers: Buffers
+    ) -> Piece:
+        """Convert a table to instances.
+
+        `first` is the index of its first instance in the scan, and `row` the index of its first row in the
+        file, for errors. `tables` is `self.tables` for this file.
+        """
 
 
 def row_groups(readers: Sequence[Reader]) -> tuple[list[tuple[int, int]], np.ndarray]:

@@ -12,7 +12,7 @@ from bagwise.data.blocks import block_rows
 from bagwise.data.blocks.buffers import Buffers
 from bagwise.data.description import refuse_duplicates
 from bagwise.data.scanned.source import FileStamp, MatrixPiece
-from bagwise.io._arrow import BagRows
+from bagwise.io._arrow import BagRows, BagTables
 from bagwise.io._parquet_reader import Reader, joined_rows
 from bagwise.io.scan.parquet import ParquetSource, row_groups
 
@@ -35,11 +35,12 @@ class BagRowsSource(ParquetSource):
     def _rows_at_a_time(self) -> int:
         return _bags_at_a_time(self.offsets, block_rows(self.n_features))
 
-    def _piece(self, first: int, table: Any, sides: bool, buffers: Buffers) -> MatrixPiece:
-        row = self.first_bag + int(np.searchsorted(self.offsets, first))
+    def _piece(
+        self, first: int, tables: BagTables, row: int, table: Any, sides: bool, buffers: Buffers
+    ) -> MatrixPiece:
         if not sides:
-            return MatrixPiece(first, self.tables.instances(table, row)[1])
-        rows = self.tables.rows(table, row)
+            return MatrixPiece(first, tables.instances(table, row)[1])
+        rows = tables.rows(table, row)
         return MatrixPiece(first, rows.instances, rows.instance_columns)
 
 

@@ -13,9 +13,10 @@ from bagwise.data.blocks import block_rows
 from bagwise.data.blocks.buffers import Buffers
 from bagwise.data.description import restore
 from bagwise.data.scanned.source import ColumnsPiece, FileStamp
-from bagwise.io._arrow import from_arrow, in_one, is_numeric, pa
-from bagwise.io._long import choose_bag_and_label, choose_features, refuse_missing
+from bagwise.io._arrow import BagTables, is_list, is_numeric, pa
+from bagwise.io._long import choose_bag_and_label, choose_features, refuse_missing, spread_of
 from bagwise.io._parquet_reader import Reader
+from bagwise.io._table import Spread
 from bagwise.io.scan.parquet import ParquetSource, row_groups
 from bagwise.io.scan.runs import Runs
 
@@ -33,25 +34,37 @@ class LongSource(ParquetSource):
         The columns of the features.
     per_instance : dict of str to (str, dict or None)
         The side columns: the column in the file, and the stored description of the column.
+    entries : dict of str to (str, int)
+        Of the columns above that are entries of lists in the file: the column with the lists, and the index.
     """
 
     features: list[str] = field(repr=False)
     per_instance: dict[str, tuple[str, dict[str, Any] | None]] = field(repr=False)
+    entries: dict[str, tuple[str, int]] = field(default_factory=dict, repr=False, kw_only=True)
 
     def _columns(self, sides: bool) -> list[str]:
-        return [*self.features, *(column for column, _ in self.per_instance.values() if sides)]
+        names = [*self.features, *(column for column, _ in self.per_instance.values() if sides)]
+        return list(dict.fromkeys(self.entries.get(name, (name, 0))[0] for name in names))
 
     def _rows_at_a_time(self) -> int:
         # Arrow needs several times the memory of the rows that it reads at once.
         return max(1, block_rows(self.n_features) // 2)
 
-    def _piece(self, first: int, table: Any, sides: bool, buffers: Buffers) -> ColumnsPiece:
+    def _piece(
+        self, first: int, tables: BagTables, row: int, table: Any, sides: bool, buffers: Buffers
+    ) -> ColumnsPiece:
+        arrays = {name: tables.column(name, table[name], row) for name in table.column_names}
+
+        def column(name: str) -> np.ndarray:
+            if name not in self.entries:
+                return arrays[name]
+            whole, i = self.entries[name]
+            return arrays[whole][:, i]
+
         side_columns = {}
-        for name, (column, kind) in self.per_instance.items() if sides else ():
-            values = self.tables.column(column, table[column], first)
-            side_columns[name] = values if kind is None else restore(values, kind)
-        features = [from_arrow(in_one(table[name])) for name in self.features]
-        return ColumnsPiece(first, features, side_columns, buffers)
+        for name, (stored, kind) in self.per_instance.items() if sides else ():
+            side_columns[name] = column(stored) if kind is None else restore(column(stored), kind)
+        return ColumnsPiece(first, [column(name) for name in self.features], side_columns, buffers)
 
 
 def scan_long(
@@ -97,32 +110,68 @@ def _scan_inferred(
     first = readers[0]
     names = first.schema.names
     bag, label = choose_bag_and_label(first.bag, first.label, names, first.where)
-    dtypes = {name: _dtype_of(readers, name, bag) for name in features or ()}
-    others = [name for name in names if name not in (bag, label, *dtypes)]
+    spread = _spread_lists(readers, [name for name in names if name not in (bag, label)])
+    entries = {
+        part: (name, i)
+        for name, parts in spread.parts.items()
+        for i, part in enumerate(parts)
+        if parts != [name]
+    }
+    dtypes = {
+        name: _dtype_of(readers, entries.get(name, (name, 0))[0], bag)
+        for name in spread.names(features or ())
+    }
+    others = [name for name in spread.parts if not dtypes.keys() >= set(spread.parts[name])]
     runs = Runs(bag, [] if label is None else [label], others)
     _look_through(readers, runs, bag, label, {})
     ids, offsets = runs.ids_and_offsets()
-    of_bags = [name for name in others if runs.columns[name].describes_bags]
+    described = {name: runs.columns[name] for name in others if runs.columns[name].describes_bags}
+    of_bags = spread.names(described)
     if features is None:
-        dtypes = {name: runs.columns[name].dtype for name in others}
+        dtypes = {part: runs.columns[name].dtype for name in others for part in spread.parts[name]}
         one_each = len(ids) == runs.n_rows
         features = choose_features(dtypes, of_bags, bags_of_one=one_each, where=first.where)
+    else:
+        features = list(dtypes)
+    bag_columns = spread.out({name: column.values() for name, column in described.items()})
     groups, rows = row_groups(readers)
     return LongSource(
         offsets=offsets,
         ids=ids,
         y=None if label is None else runs.columns[label].values(),
-        bag_columns={name: runs.columns[name].values() for name in of_bags if name not in features},
-        feature_names=list(features),
+        bag_columns={n: v for n, v in zip(of_bags, bag_columns, strict=True) if n not in features},
+        feature_names=features,
         n_features=len(features),
         dtype=np.result_type(*(dtypes[name] for name in features)),
         unit_offsets=np.append(0, np.cumsum(rows)),
         stamps=stamps,
         groups=groups,
         tables=first.tables,
-        features=list(features),
-        per_instance={n: (n, None) for n in others if n not in features and n not in of_bags},
+        features=features,
+        per_instance={n: (n, None) for n in spread.names(others) if n not in features and n not in of_bags},
+        entries=entries,
     )
+
+
+def _spread_lists(readers: Sequence[Reader], names: Sequence[str]) -> Spread:
+    """Return how columns with a list per row are split into columns of the same names as in `infer_long`."""
+    first = readers[0]
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(names, ())
+    for reader in readers:
+        reader.tables.widths = first.tables.widths  # the lists of all files have the same length
+    if first.description is None:  # otherwise they are side columns with several values per row
+        for name in names:
+            if is_list(first.schema.field(name).type):
+                shapes[name] = (_length_of_lists(readers, name),)
+    return spread_of(shapes)
+
+
+def _length_of_lists(readers: Sequence[Reader], name: str) -> int:
+    """Return the length of the list in the first row of a column; 0 if there are no rows."""
+    for reader in readers:
+        for table in reader.batches(list(range(reader.file.num_row_groups)), [name], 1):
+            return int(reader.tables.column(name, table[name]).shape[1])
+    return 0
 
 
 def _look_through(
@@ -134,9 +183,12 @@ def _look_through(
         runs.begin_file(reader.where)
         row = 0
         every = list(range(reader.file.num_row_groups))
-        for table in reader.batches(every, columns, min(_ROWS, block_rows(len(columns)))):
+        n_values = len(columns) + sum(reader.tables.widths.values())
+        for table in reader.batches(every, columns, min(_ROWS, block_rows(n_values))):
             values = {
-                name: reader.tables.column(name, table[name], row, complete=name in kinds and name in needed)
+                name: (reader.tables.key_column if name in needed else reader.tables.column)(
+                    name, table[name], row, complete=name in kinds and name in needed
+                )
                 for name in columns
             }
             if not kinds:  # with a description, an empty string is a valid id or label
@@ -159,15 +211,18 @@ def _dtype_of(readers: Sequence[Reader], name: str, bag: str) -> np.dtype:
     if name == bag:
         raise ValueError(f"{where}: the bag column {bag!r} cannot be a feature as well.")
     kind = readers[0].schema.field(name).type
+    while is_list(kind) or pa.types.is_dictionary(kind):
+        kind = kind.value_type
     if not is_numeric(kind):
         raise ValueError(f"{where}: the column {name!r} has the type {kind}; a feature must be numeric.")
     # Integers with missing values become doubles with NaN.
-    exact = pa.types.is_floating(kind) or not any(_may_have_gaps(reader, name) for reader in readers)
-    return np.dtype(kind.to_pandas_dtype() if exact else np.float64)
+    has_gaps = not pa.types.is_floating(kind) and any(_may_have_gaps(reader, name) for reader in readers)
+    return np.dtype(np.float64 if has_gaps or pa.types.is_decimal(kind) else kind.to_pandas_dtype())
 
 
 def _may_have_gaps(reader: Reader, name: str) -> bool:
     about = reader.file.metadata
-    column = next(j for j in range(about.num_columns) if about.schema.column(j).path == name)
+    paths = [about.schema.column(j).path for j in range(about.num_columns)]
+    column = next(j for j, path in enumerate(paths) if path == name or path.startswith(f"{name}."))
     statistics = [about.row_group(i).column(column).statistics for i in range(about.num_row_groups)]
     return any(s is None or not s.has_null_count or s.null_count > 0 for s in statistics)
