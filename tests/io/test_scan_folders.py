@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from bagwise import Bags, load_bags, load_npz, save_h5, save_npy, save_npz, scan_bags
 from bagwise.data.blocks import FileBlocks
+from bagwise.data.scanned import source as source_module
 from bagwise.io.scan import folder as folder_module
 from bagwise.io.scan import npz as npz_module
 
@@ -111,6 +112,53 @@ def test_a_folder_is_opened_once_and_remembered(name, tmp_path, cache, monkeypat
     with pytest.raises(ValueError, match="no longer exists; scan the files again"):
         second[1]
     np.testing.assert_array_equal(second[0], make_bags()[0])  # the file of this bag is unchanged
+
+
+def rewrite(path, array):
+    """Replace the content of an npy file, but keep its size and modification time."""
+    before = path.stat()
+    np.save(path, array)
+    assert path.stat().st_size == before.st_size
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs the time of the last status change")
+def test_a_file_of_the_same_size_and_time_is_noticed(tmp_path, large_from):
+    large_from(0)
+    path = save_npy(tmp_path / "slides", Bags(np.arange(36.0).reshape(12, 3), [0, 6, 12]))
+    scan = scan_bags(path)
+    file = path / "features" / "1.npy"
+    rewrite(file, np.zeros((3, 6)))
+    with pytest.raises(ValueError, match=r"1\.npy' has changed since it was scanned"):
+        scan.load()
+    with pytest.raises(ValueError, match=r"1\.npy' has 6 features but '.*0\.npy' has 3"):
+        scan_bags(path)
+    rewrite(file, np.full((6, 3), 7.0))
+    np.testing.assert_array_equal(scan_bags(path)[1], np.full((6, 3), 7.0))
+
+
+def test_an_index_with_another_shape_is_refused_and_removed(tmp_path, cache, monkeypatch, large_from):
+    large_from(0)
+    path = save_npy(tmp_path / "slides", Bags(np.arange(36.0).reshape(12, 3), [0, 6, 12]))
+    scan_bags(path)
+    with monkeypatch.context() as context:  # as if the file system did not report the changes
+        context.setattr(folder_module, "_as_arrays", lambda _: {})
+        np.save(path / "features" / "1.npy", np.zeros((3, 3)))
+        scan = scan_bags(path)
+    with pytest.raises(ValueError, match=r"1\.npy' has features of shape \(3, 3\), but 6 instances of 3"):
+        scan.load()
+    assert not list((cache / "scans").iterdir())
+    assert scan_bags(path).load().sizes.tolist() == [6, 3]
+
+
+def test_a_worker_can_have_a_copy_of_a_file(tmp_path, monkeypatch, large_from):
+    large_from(0)
+    path = save_npy(tmp_path / "slides", make_bags())
+    scan = scan_bags(path)
+    file = path / "features" / "b.npy"
+    rewrite(file, np.load(file))
+    monkeypatch.setattr(source_module.platform, "node", lambda: "another machine")
+    assert_same(scan.load(), make_bags())
 
 
 def test_a_cache_that_cannot_be_written_does_no_harm(tmp_path, monkeypatch):

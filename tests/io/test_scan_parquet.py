@@ -330,6 +330,16 @@ def test_a_file_that_has_changed_is_refused(tmp_path, layout):
         scan[0]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs the time of the last status change")
+def test_a_file_that_was_written_again_with_its_time_is_refused(tmp_path):
+    path = save_parquet(tmp_path / "a.parquet", full_bags(seed=0))
+    scan, before = scan_bags(path), path.stat()
+    path.write_bytes(path.read_bytes())
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(ValueError, match=r"a\.parquet' has changed since it was scanned"):
+        scan.load()
+
+
 def test_what_cannot_be_scanned_is_refused(tmp_path):
     pq.write_table(long_table([1, 1, 2], ["u", "u", "v"]), tmp_path / "a.parquet")
     refused(tmp_path / "a.parquet", "has no column 'c' for a feature", features=["c"])

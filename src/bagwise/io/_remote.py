@@ -21,6 +21,7 @@ class _About(NamedTuple):
 
     st_size: int
     st_mtime_ns: int
+    st_ctime_ns: int = 0
 
 
 class RemoteFile:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -14,25 +15,44 @@ from bagwise.data.blocks.layout import Piece
 
 
 class FileStamp(NamedTuple):
-    """Path, size and modification time of a file when it was scanned."""
+    """State of a file when it was scanned.
 
-    path: Any  # Path or RemoteFile
+    Attributes
+    ----------
+    path : Path or RemoteFile
+        The file.
+    size, modified : int
+        Its size, and its modification time in nanoseconds.
+    status_changed : int
+        The time of its last status change (ctime) in nanoseconds, which programs that keep the modification
+        time (``cp -p``, ``rsync -t``) cannot set. The inode number would not detect more, and is not constant
+        on some network file systems.
+    host : str
+        The machine that scanned the file. A worker of a cluster can have a copy of the file, whose status
+        change is another.
+    """
+
+    path: Any
     size: int
-    changed: int
+    modified: int
+    status_changed: int
+    host: str
 
     @classmethod
     def of(cls, path: Any) -> FileStamp:
         """Record the current state of a file."""
         about = path.stat()
-        return cls(path, about.st_size, about.st_mtime_ns)
+        return cls(path, about.st_size, about.st_mtime_ns, about.st_ctime_ns, platform.node())
 
     def refuse_change(self) -> None:
         """Raise an error if the file has changed since it was scanned."""
         try:
-            same = FileStamp.of(self.path) == self
+            now = FileStamp.of(self.path)
         except OSError:
             raise ValueError(f"{str(self.path)!r} no longer exists; scan the files again.") from None
-        if not same:
+        if now.host != self.host:
+            now = now._replace(status_changed=self.status_changed, host=self.host)
+        if now != self:
             raise ValueError(
                 f"{str(self.path)!r} has changed since it was scanned; scan it again: scan_bags(...)."
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,14 @@ class FolderSource(FileSource):
             stamp.refuse_change()
             with self.open_bag(stamp.path, sides=sides) as arrays:
                 features = arrays["features"]
-                size = features.shape[-2]
+                size = int(self.offsets[unit + 1] - self.offsets[unit])
+                if features.shape[-2:] != (size, self.n_features):
+                    with suppress(OSError):
+                        _index_path(self.stamps).unlink()  # the next scan opens every file
+                    raise ValueError(
+                        f"{str(stamp.path)!r} has features of shape {features.shape}, but {size} instances of "
+                        f"{self.n_features} features were scanned; scan the folder again."
+                    )
                 columns = {}
                 if sides:
                     columns = {name: read_column(arrays, name, size, stamp.path) for name in self.names}
@@ -151,5 +159,5 @@ def _remember(stamps: list[FileStamp], shapes: Shapes) -> None:
 def _as_arrays(stamps: list[FileStamp]) -> dict[str, np.ndarray]:
     return {
         "files": np.array([stamp.path.name for stamp in stamps]),
-        "stamps": np.array([[stamp.size, stamp.changed] for stamp in stamps], dtype=np.int64),
+        "stamps": np.array([stamp[1:4] for stamp in stamps], dtype=np.int64),  # size and times
     }
