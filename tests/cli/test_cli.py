@@ -1,4 +1,5 @@
 import io
+import json
 import os
 import signal
 import subprocess
@@ -334,10 +335,78 @@ def test_rich_shows_the_same_and_keeps_long_lines_and_brackets_whole():
     assert "▲ warning" in text and "Title" in text and "remark" in text
 
 
+HOSTILE = "\x1b]0;title\x07\x1b[2J\x9b31m\u202e\ud800"
+
+
+def show_hostile(screen):
+    screen.title(HOSTILE)
+    screen.paragraph(HOSTILE)
+    with screen.progress(2) as begin:
+        begin("first")
+        begin(HOSTILE)
+    screen.table(Table.of(["id", HOSTILE], [[HOSTILE, "1.0"]], title=HOSTILE, note=HOSTILE))
+    screen.finding("warning", HOSTILE, HOSTILE)
+    screen.note(HOSTILE)
+    screen.line(HOSTILE)
+    screen.error(HOSTILE)
+
+
+@pytest.mark.parametrize("has_rich", [False, True])
+def test_control_characters_in_names_do_not_reach_the_terminal(has_rich, capsys):
+    stream = Terminal()
+    if has_rich:
+        rich_console = pytest.importorskip("rich.console", reason="this screen needs rich")
+        options = {"highlight": False, "markup": False, "emoji": False}
+        console = rich_console.Console(file=stream, width=300, force_terminal=True, **options)
+        show_hostile(RichScreen(console))
+    else:
+        show_hostile(Screen(stream))
+    shown = "\\x1b]0;title\\x07\\x1b[2J\\x9b31m\\u202e\\ud800"
+    text = stream.getvalue()
+    assert "]0;title" in text and "\x1b]" not in text and "\x1b[2J\\" not in text
+    assert not set("\x07\x9b\u202e\ud800") & set(text)
+    assert text.count(shown) >= 8
+    assert capsys.readouterr().err == f"bagwise: {shown}\n"
+
+
+def test_control_characters_in_arguments_do_not_reach_the_terminal(capsys):
+    assert main(["check", "a.csv", "\x1b[2Jb.csv"]) == 2
+    assert capsys.readouterr().err.endswith("unrecognized arguments: \\x1b[2Jb.csv\n")
+
+
 def test_letters_that_the_terminal_lacks_are_written_as_escapes():
     stream = Terminal()
     Screen(stream).line("naïve")
     assert stream.getvalue() == "na\\xefve\n"
+
+
+def test_json_keeps_the_exact_text():
+    stream = io.StringIO()
+    Screen(stream).data({"id": HOSTILE})
+    assert json.loads(stream.getvalue()) == {"id": HOSTILE}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("arguments", [["check", "a.csv"], ["check", "a.csv", "--json"], ["--help"]])
+def test_output_that_cannot_be_written_is_one_sentence(tmp_path, arguments):
+    (tmp_path / "a.csv").write_text("bag,y,x\na,0,1\na,0,2\nb,1,3\nb,1,4\n")
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "bagwise", *arguments]
+        done = subprocess.run(command, cwd=tmp_path, env=env, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.stderr == "bagwise: standard output cannot be written: No space left on device.\n"
+    assert done.returncode == 2
+
+
+def test_closed_streams_are_no_error(tmp_path, monkeypatch):
+    (tmp_path / "a.csv").write_text("bag,y,x\na,0,1\na,0,2\nb,1,3\nb,1,4\n")
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.setattr(sys, "stderr", None)
+    statuses = [main(["check", str(tmp_path / name)]) for name in ("a.csv", "b.csv")]
+    sys.stdout.close()
+    sys.stderr.close()
+    assert statuses == [1, 2]
 
 
 def test_without_rich_the_screen_is_plain(monkeypatch):

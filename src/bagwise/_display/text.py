@@ -2,10 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from bagwise._display.parts import Table
+
+
+# Control characters except newlines, which start escape sequences of terminals; characters that change the
+# direction of text or end a line; surrogates, which cannot be encoded.
+_UNPRINTABLE = re.compile(
+    r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def printable(text: str) -> str:
+    r"""Escape characters that could change the state of a terminal or the order of text; newlines are kept.
+
+    Names and ids come from files, which other people may have written. Files keep the exact text.
+
+    Examples
+    --------
+    >>> print(printable("a\x1b[2J\u202eb"))
+    a\x1b[2J\u202eb
+    """
+    return _UNPRINTABLE.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def table_lines(table: Table) -> list[str]:
@@ -20,8 +41,8 @@ def table_lines(table: Table) -> list[str]:
     a         0.5
     longer  12.25
     """
-    columns = table.columns
-    rows = [[join_lines(str(cell)) for cell in row] for row in table.cells]
+    columns = list(map(printable, table.columns))
+    rows = [[printable(join_lines(str(cell))) for cell in row] for row in table.cells]
     height = max((column.count("\n") for column in columns), default=0) + 1
     # Headings with fewer lines than others are aligned at the bottom, next to the rule.
     heads = [[*[""] * height, *column.split("\n")][-height:] for column in columns]
@@ -57,11 +78,11 @@ def rich_table(table: Table) -> Any:
     )
     for i, column in enumerate(table.columns):
         drawn.add_column(
-            Text(column),
+            Text(printable(column)),
             justify="left" if i < table.n_text else "right",
             style="cyan" if i == 0 else None,
             vertical="bottom" if table.has_header else "top",
         )
     for row in table.cells:
-        drawn.add_row(*(Text(join_lines(str(cell))) for cell in row))
+        drawn.add_row(*(Text(printable(join_lines(str(cell)))) for cell in row))
     return drawn

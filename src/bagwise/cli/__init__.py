@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from bagwise.cli.command import CommandError
 from bagwise.cli.parser import make_parser
-from bagwise.cli.screen import make_screen
+from bagwise.cli.screen import OutputError, Screen, make_screen, writing_output
 
 __all__ = ["main"]
 
@@ -42,6 +42,29 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run_program(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) -> int:
     """Parse the arguments, call the function that the parser stores as ``run``, return the exit status."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller, as by >&- in a shell
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
+    try:
+        status = _run_command(parser, argv)
+        with writing_output():
+            sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # the reader (head, less) has closed the pipe
+        _discard_output()
+        return 128 + signal.SIGPIPE
+    except OutputError as error:
+        _discard_output()
+        Screen(sys.stdout).error(str(error))
+        return 2
+
+
+def _discard_output() -> None:
+    """Redirect standard output: Python would flush it at exit and report the same error again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _run_command(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> int:
     try:
         arguments = parser.parse_args(argv)
     except SystemExit as end:  # argparse has printed the message
@@ -67,8 +90,3 @@ def run_program(parser: argparse.ArgumentParser, argv: Sequence[str] | None = No
     except KeyboardInterrupt:
         screen.error("stopped by Ctrl-C.")
         return 130
-    except BrokenPipeError:
-        # The reader (head, less) has closed the pipe. Python would report this again when it flushes the
-        # stream at exit, so the remaining output is discarded.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + signal.SIGPIPE

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from itertools import groupby
 from textwrap import fill
+from typing import NoReturn
 
+from bagwise._display.text import printable
 from bagwise._version import __version__
 from bagwise.cli import check, compare, convert, demo, explain, fit, plot, predict, show
 from bagwise.cli.command import Command
@@ -21,6 +23,14 @@ COMMANDS: tuple[Command, ...] = (
     plot.COMMAND,
     show.COMMAND,
 )
+
+
+class Parser(argparse.ArgumentParser):
+    """Parser whose errors show the arguments, such as file names, without control characters."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the error and exit."""
+        super().error(printable(message))
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
@@ -40,7 +50,7 @@ class Help(argparse.RawDescriptionHelpFormatter):
 
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the program; ``arguments.run`` is the function of the subcommand, or None."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="bagwise",
         description="Multiple-instance learning: learn from labeled bags of unlabeled instances.",
         allow_abbrev=False,

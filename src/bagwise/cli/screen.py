@@ -1,4 +1,7 @@
-"""Output of the program: with rich on a terminal if it is installed, otherwise plain text."""
+"""Output of the program: with rich on a terminal if it is installed, otherwise plain text.
+
+All text is escaped by `printable`, because names and ids come from files; JSON has escapes of its own.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,33 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from math import isfinite
 from typing import Any, TextIO
 
 from bagwise._display.parts import Table
-from bagwise._display.text import table_lines
+from bagwise._display.text import printable, table_lines
 
 # Longer lines are hard to read. On narrower terminals, lines are shorter.
 _WIDEST = 100
 # Widths of the first two columns of findings.
 _MARK, _TOPIC = 10, 19
+
+
+class OutputError(Exception):
+    """Standard output cannot be written, for example because the disk is full."""
+
+
+@contextmanager
+def writing_output() -> Iterator[None]:
+    """Convert errors of standard output to an `OutputError`, except that the reader has closed the pipe."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(f"standard output cannot be written: {error.strerror or error}.") from error
 
 
 def make_screen(*, for_scripts: bool = False) -> Screen:
@@ -55,10 +73,11 @@ class Screen:
 
     def line(self, text: str = "") -> None:
         """Write one line without wrapping it, so that paths are not broken."""
-        self._write(text + "\n")
+        self._write(printable(text) + "\n")
 
     def title(self, text: str) -> None:
         """Write a title and an empty line."""
+        text = printable(text)
         self.line(text)
         self.line("=" * len(text))
         self.line()
@@ -106,7 +125,7 @@ class Screen:
         def begin(text: str) -> None:
             nonlocal done, widest
             done += 1
-            line = f"{done:>4} of {n_steps}  {text}"
+            line = f"{done:>4} of {n_steps}  {printable(text)}"
             widest = max(widest, len(line))
             if self.is_terminal:
                 self._write("\r" + line.ljust(widest))
@@ -123,13 +142,16 @@ class Screen:
 
     def error(self, text: str) -> None:
         """Write a sentence to standard error."""
-        sys.stderr.write(f"bagwise: {text}\n")
+        with suppress(OSError):  # the exit status reports the error as well
+            sys.stderr.write(f"bagwise: {printable(text)}\n")
+            sys.stderr.flush()
 
     def _write(self, text: str) -> None:
         # Names of bags and columns may have characters that the encoding of the stream does not support.
         encoding = getattr(self.stream, "encoding", None) or "utf-8"
-        self.stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
-        self.stream.flush()
+        with writing_output():
+            self.stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+            self.stream.flush()
 
 
 class DataScreen(Screen):
@@ -177,16 +199,16 @@ class RichScreen(Screen):
 
     def line(self, text: str = "") -> None:
         """Write one line without wrapping it, so that paths are not broken."""
-        self.console.print(text, soft_wrap=True)
+        self._print(text, soft_wrap=True)
 
     def title(self, text: str) -> None:
         """Write a title and an empty line."""
-        self.console.print(text, style="bold")
+        self._print(text, style="bold")
         self.line()
 
     def paragraph(self, text: str) -> None:
         """Write a paragraph and an empty line."""
-        self.console.print(text, width=self.width)
+        self._print(text, width=self.width)
         self.line()
 
     def finding(self, level: str, topic: str, text: str) -> None:
@@ -200,12 +222,13 @@ class RichScreen(Screen):
         grid.add_column(width=_TOPIC)
         grid.add_column(overflow="fold")
         body = "dim" if level == "ok" else ""
+        topic, text = printable(topic), printable(text)
         grid.add_row(Text(f"{mark} {level}", style), Text(topic, body or "bold"), Text(text, body))
         self.console.print(grid, width=self.width)
 
     def note(self, text: str) -> None:
         """Write a remark."""
-        self.console.print(text, style="dim", width=self.width)
+        self._print(text, style="dim", width=self.width)
 
     def _write_table(self, table: Table) -> None:
         from bagwise._display.text import rich_table
@@ -221,4 +244,7 @@ class RichScreen(Screen):
         with Progress(*columns, console=self.console, transient=True) as bar:
             task = bar.add_task("", total=n_steps)
             begun = count()
-            yield lambda text: bar.update(task, completed=next(begun), description=text)
+            yield lambda text: bar.update(task, completed=next(begun), description=printable(text))
+
+    def _print(self, text: str, **options: Any) -> None:
+        self.console.print(printable(text), **options)
