@@ -179,3 +179,13 @@ def test_errors_of_a_full_disk_name_the_file(tmp_path):
         with pytest.raises(OSError, match="'input.csv'"), writing(tmp_path / name):
             raise OSError(errno.EIO, os.strerror(errno.EIO), "input.csv")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "h5", "npy"])
+def test_ids_that_are_not_valid_text_are_refused(tmp_path, name):
+    bags = BAGS._replace(ids=["a", "b\ud800"])
+    with pytest.raises(
+        ValueError, match=rf"/{name}(/labels.csv)?' cannot be written: 'b\\ud800(,0.0)?' is not valid text"
+    ):
+        save_bags(tmp_path / name, bags, format=None if "." in name else name)
+    assert not list(tmp_path.iterdir())

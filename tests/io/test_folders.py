@@ -6,7 +6,7 @@ import h5py
 import numpy as np
 import pytest
 
-from bagwise import Bags, load_bags, load_h5, load_npy, save_bags, save_h5, save_npy
+from bagwise import Bags, load_bags, load_h5, load_npy, save_bags, save_h5, save_npy, scan_bags
 
 COLUMNS = ["labels.csv", "labels.csv-metadata.json", "x.h5", "x.npy", "features", "."]
 
@@ -77,3 +77,11 @@ def test_many_small_bags_cost_hardly_more_than_the_bare_calls(tmp_path, kind):
             run()
             best[name] = min(best[name], time.process_time() - started)
     assert best["save"] < 2 * best["save bare"] and best["load"] < 2 * best["load bare"]
+
+
+@pytest.mark.parametrize("read", [load_h5, scan_bags])
+def test_a_dataset_without_values_is_refused(tmp_path, read):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["features"] = h5py.Empty("f8")
+    with pytest.raises(ValueError, match=r"a\.h5': 'features' has no values; expected \(n_instances"):
+        read(tmp_path)

@@ -1,6 +1,7 @@
 """Tables of other programs: semicolons, tabs, decimal commas, workbooks."""
 
 import datetime
+import zipfile
 
 import numpy as np
 import pytest
@@ -134,9 +135,33 @@ def test_mistakes_in_workbooks_are_one_sentence(make_book, tmp_path):
         load_xlsx(tmp_path / "no.xlsx")
 
 
-def test_a_workbook_that_unfolds_to_far_more_than_it_holds_is_refused(make_book, tmp_path):
-    import zipfile
+@pytest.mark.parametrize("dimension", ["A1:B2", "A1:XFD1048576"])
+def test_rows_outside_of_the_declared_dimension_are_read(make_book, dimension):
+    path = make_book(data=[["bag", "y", "x"], *([i // 2, i // 4, float(i)] for i in range(8))])
+    edit_sheet(path, b'ref="A1:C9"', f'ref="{dimension}"'.encode())
+    bags, _ = load_bags(path)
+    assert bags.instances[:, 0].tolist() == list(range(8))
 
+
+def test_a_row_beyond_the_last_one_of_workbooks_is_refused(make_book):
+    path = make_book(data=[["bag", "x"], [1, 2.0], [1, 3.0]])
+    edit_sheet(path, b'<row r="3"', b'<row r="999999999999"')
+    with pytest.raises(ValueError, match=r"book\.xlsx' has a row after row 1,048,576"):
+        load_bags(path)
+
+
+def edit_sheet(path, old, new):
+    """Replace bytes in the first sheet of a workbook."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    assert old in parts["xl/worksheets/sheet1.xml"]
+    parts["xl/worksheets/sheet1.xml"] = parts["xl/worksheets/sheet1.xml"].replace(old, new)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+
+
+def test_a_workbook_that_unfolds_to_far_more_than_it_holds_is_refused(make_book, tmp_path):
     path = make_book(data=[["bag", "x"], [1, 2.0]])
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("xl/worksheets/sheet9.xml", b"0" * 2**25)

@@ -137,6 +137,8 @@ def _open_bag(path: Path, *, key: str, sides: bool = True) -> Iterator[dict[str,
         features = _own_dataset(file, key)
         if features is None:
             raise ValueError(f"{str(path)!r}: {key!r} is a group; expected a dataset.")
+        if features.shape is None:
+            raise ValueError(f"{str(path)!r}: {key!r} has no values; expected (n_instances, n_features).")
         is_all = not sides or file.id.get_num_objs() == 1
         yield {"features": features} if is_all else _datasets(file, key, features)
 

@@ -16,6 +16,7 @@ from bagwise.data.bags import Bags
 # exhaust the memory.
 _MOST_OF_A_BYTE = 500
 _SMALL_BYTES = 2**24
+_MOST_ROWS = 2**20
 
 
 def load_xlsx(
@@ -95,8 +96,13 @@ class Sheet:
                     f"{str(self.path)!r} has no sheet {self.name!r}; it has {', '.join(map(repr, names))}."
                 )
             sheet = book[self.name] if self.name is not None else book.worksheets[0]
+            sheet.reset_dimensions()  # some programs store wrong ones, and rows outside would be skipped
             width = 0
             for i, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
+                if i > _MOST_ROWS:
+                    raise ValueError(
+                        f"{str(self.path)!r} has a row after row {_MOST_ROWS:,}, the last one of a workbook."
+                    )
                 row = [_text(cell) for cell in cells]
                 if not any(row):
                     continue

@@ -108,9 +108,19 @@ def replacing_folder(path: FilePath) -> Iterator[Path]:
 
 @contextmanager
 def _naming(path: Path, part: Path) -> Iterator[None]:
-    """Let errors of the operating system name `path`: they name the temporary file, or no file."""
+    """Let errors name `path`: those of the operating system name the temporary file, or no file."""
     try:
         yield
+    except UnicodeEncodeError as error:
+        text = error.object[max(0, error.start - 20) : error.end + 20]
+        raise ValueError(
+            f"{str(path)!r} cannot be written: {ascii(text.strip())} is not valid text, because it contains half "
+            "of a surrogate pair; replace that character."
+        ) from error
+    except ValueError as error:  # of a file in the temporary folder
+        if str(part) not in str(error):
+            raise
+        raise ValueError(str(error).replace(str(part), str(path))) from error
     except OSError as error:
         is_of_part = str(error.filename).startswith(str(part))
         if error.errno is None or not (is_of_part or (error.filename is None and error.errno in NO_SPACE)):
