@@ -104,7 +104,7 @@ def test_a_fifo_is_refused_and_stays(tmp_path, name, is_linked):
 def test_a_fifo_as_checkpoint_and_a_folder_as_file_are_refused(tmp_path):
     os.mkfifo(tmp_path / "fifo")
     with (
-        pytest.raises(FileExistsError, match="checkpoint .*fifo' is a device, a FIFO or a socket"),
+        pytest.raises(FileExistsError, match=r"checkpoint .*fifo' is a device, a FIFO or a socket"),
         opened(tmp_path / "fifo", dict),
     ):
         pass
@@ -176,7 +176,7 @@ def test_errors_of_a_full_disk_name_the_file(tmp_path):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         with pytest.raises(PermissionError, match=f"'{tmp_path / name}'"), writing(tmp_path / name) as part:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(part))
-        with pytest.raises(OSError, match="'input.csv'"), writing(tmp_path / name):
+        with pytest.raises(OSError, match=r"'input\.csv'"), writing(tmp_path / name):
             raise OSError(errno.EIO, os.strerror(errno.EIO), "input.csv")
     assert not list(tmp_path.iterdir())
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from bagwise._display.parts import Table
 
-
 # Control characters except newlines, which start escape sequences of terminals; characters that change the
 # direction of text or end a line; surrogates, which cannot be encoded.
 _UNPRINTABLE = re.compile(

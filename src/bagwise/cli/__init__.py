@@ -44,7 +44,7 @@ def run_program(parser: argparse.ArgumentParser, argv: Sequence[str] | None = No
     """Parse the arguments, call the function that the parser stores as ``run``, return the exit status."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the caller, as by >&- in a shell
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 (until exit)
     try:
         status = _run_command(parser, argv)
         with writing_output():

@@ -199,8 +199,8 @@ class BagTables:
     def _matrix_of_lists(self, name: str, array: Any, first: int) -> np.ndarray:
         if is_list(array.type.value_type):
             raise ValueError(
-                f"{self.where}: the column {name!r} has the type {array.type}; expected one value or one list "
-                "of values per row."
+                f"{self.where}: the column {name!r} has the type {array.type}; expected one value or one "
+                "list of values per row."
             )
         if pa.types.is_fixed_size_list(array.type):
             lengths = np.full(len(array), array.type.list_size)
@@ -213,8 +213,8 @@ class BagTables:
         if differs.any():
             row = int(np.argmax(differs))
             raise ValueError(
-                f"{self.where}, row {first + row}: the list in the column {name!r} has length {lengths[row]}, "
-                f"but earlier lists have length {width}; all must have the same length."
+                f"{self.where}, row {first + row}: the list in the column {name!r} has length {lengths[row]}"
+                f", but earlier lists have length {width}; all must have the same length."
             )
         return self._values(name, array.flatten()).reshape(len(array), width)
 

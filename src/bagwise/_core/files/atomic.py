@@ -114,7 +114,7 @@ def _naming(path: Path, part: Path) -> Iterator[None]:
     except UnicodeEncodeError as error:
         text = error.object[max(0, error.start - 20) : error.end + 20]
         raise ValueError(
-            f"{str(path)!r} cannot be written: {ascii(text.strip())} is not valid text, because it contains half "
+            f"{str(path)!r} cannot be written: {text.strip()!a} is not valid text, because it contains half "
             "of a surrogate pair; replace that character."
         ) from error
     except ValueError as error:  # of a file in the temporary folder

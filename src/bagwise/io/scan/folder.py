@@ -60,8 +60,8 @@ class FolderSource(FileSource):
                     with suppress(OSError):
                         _index_path(self.stamps).unlink()  # the next scan opens every file
                     raise ValueError(
-                        f"{str(stamp.path)!r} has features of shape {features.shape}, but {size} instances of "
-                        f"{self.n_features} features were scanned; scan the folder again."
+                        f"{str(stamp.path)!r} has features of shape {features.shape}, but {size} instances "
+                        f"of {self.n_features} features were scanned; scan the folder again."
                     )
                 columns = {}
                 if sides:
