@@ -6,7 +6,7 @@ import csv
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
@@ -283,7 +283,7 @@ class Spread:
         """Return the names of the one-dimensional columns of these columns; other names are unchanged."""
         return [part for name in columns for part in self.parts.get(name, [name])]
 
-    def out(self, columns: dict[str, np.ndarray]) -> list[np.ndarray]:
+    def out(self, columns: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         """Split columns into the one-dimensional columns of the file."""
         flat = []
         for name, column in columns.items():

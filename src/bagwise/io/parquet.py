@@ -119,7 +119,7 @@ def load_parquet(
     Reads files written by `save_parquet` and by other programs. A file with a column ``instances`` has one
     row per bag: this column contains lists of numeric lists, other columns of lists are instance columns, and
     all other columns are bag columns. Any other file has one row per instance, and column roles are inferred
-    as in `load_csv`. There, a column with a list of k numbers in every row, such as an embedding, becomes the
+    as in `load_csv`. There, a column with a list of k values in every row, such as an embedding, becomes the
     columns NAME_0 to NAME_{k-1}; all lists must have the same length. Decimals become float64.
 
     Parameters

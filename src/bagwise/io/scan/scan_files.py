@@ -53,7 +53,7 @@ def scan_bags(
     features : sequence of str, optional
         The feature columns of files with one row per instance. By default they are read from the description
         in the file; without a description, they are the numeric columns that vary inside a bag, including
-        columns with a list of numbers per row (see `load_parquet`).
+        columns with a list of values per row (see `load_parquet`).
     positive : optional
         The label of the positive class; `y` is then boolean.
     format : {"parquet", "h5", "npy", "npz"}, optional
