@@ -1,6 +1,6 @@
 """Output of the program: with rich on a terminal if it is installed, otherwise plain text.
 
-All text is escaped by `printable`, because names and ids come from files; `json` escapes the text of JSON output.
+All text is escaped by `printable`, because names and ids come from files; `json` escapes JSON output.
 """
 
 from __future__ import annotations
