@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +16,18 @@ from bagwise.cli.data import (
     add_data_arguments,
     add_json_argument,
     data_options,
-    reading_data,
+    load_labelled,
     showing_warnings,
 )
+from bagwise.cli.labels import (
+    describe_measurement,
+    is_measurement,
+    looks_unlabeled,
+    missing_labels,
+    name_unlabeled,
+)
 from bagwise.cli.pages import add_html_argument, check_page, write_page_of
+from bagwise.cli.remedies import with_options
 from bagwise.cli.screen import Screen
 
 if TYPE_CHECKING:
@@ -47,11 +57,11 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     """Read the file and show the findings."""
     check_page(arguments.html)
     from bagwise.evaluation.checks import inspect_bags
-    from bagwise.io import load_bags
 
-    with showing_warnings(screen) as messages, reading_data(arguments.file):
-        bags, y = load_bags(arguments.file, **data_options(arguments))
-    report = inspect_bags(bags, y)
+    with showing_warnings(screen) as messages:
+        bags, y = load_labelled(arguments.file, data_options(arguments))
+    named = name_unlabeled(y)
+    report = _advise_labels(inspect_bags(bags, named), y, arguments)
     screen.title(str(arguments.file))
     show_report(report, screen)
     n_warnings, n_notes = report.count("warning") + len(messages), report.count("note")
@@ -61,7 +71,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         f"{n_notes} {'note' if n_notes == 1 else 'notes'}."
     )
     if arguments.html is not None:
-        _write_page(report, bags, y, arguments)
+        _write_page(report, bags, named, arguments)
         screen.line(f"written: {arguments.html}")
     if arguments.json:
         written = None if arguments.html is None else str(arguments.html)
@@ -73,6 +83,41 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         }
         screen.data(content)
     return 1 if n_warnings else 0
+
+
+def _advise_labels(report: Report, y: Any, arguments: argparse.Namespace) -> Report:
+    """Replace the finding about labels by the next step on the command line where it depends on an option."""
+    from bagwise.evaluation.checks.report import Finding
+
+    text, level = None, "note"
+    if y is None or y.ndim != 1:
+        return report
+    missing = missing_labels(y)
+    classes = sorted({str(label) for label in y[~missing].tolist()})
+    unknown = looks_unlabeled(y)
+    if missing.any() and len(classes) == 1:
+        text = (
+            f"{missing.sum():,} of {len(y):,} bags have no label, and all others are labeled {classes[0]!r}: use a "
+            "model of positive and unlabeled bags, such as --model pu. bagwise compare compares these models."
+        )
+    elif missing.any():
+        level, text = "warning", f"{missing.sum():,} of {len(y):,} bags have no label; --missing skip leaves them out."
+    elif is_measurement(y):
+        text = describe_measurement(y, arguments.label)
+    elif unknown is not None:
+        other = next(label for label in classes if label != unknown)
+        text = (
+            f"{unknown!r} looks like a missing label. If so, use a model of positive and unlabeled bags: "
+            f"--model pu --positive {shlex.quote(other)}."
+        )
+    elif len(classes) == 2 and y.dtype.kind not in "biuf":
+        first, second = (shlex.quote(label) for label in classes)
+        text = f"choose the positive label in bagwise fit: --positive {first} or --positive {second}."
+    if text is None:
+        return report
+    advice = Finding(level, "labels", text)
+    findings = [advice if finding.topic == "labels" else finding for finding in report.findings]
+    return replace(report, findings=tuple(findings))
 
 
 def _write_page(report: Report, bags: Any, y: Any, arguments: argparse.Namespace) -> None:
@@ -88,12 +133,13 @@ def show_report(report: Report, screen: Screen, levels: Collection[str] = ("ok",
     screen.table(Table.of_facts(report.facts))
     for finding in report.findings:
         if finding.level in levels:
-            screen.finding(finding.level, finding.topic, finding.text)
+            screen.finding(finding.level, finding.topic, with_options(finding.text))
 
 
 def report_data(report: Report) -> dict[str, Any]:
     """Return an inspection as a dictionary, for ``--json``."""
-    return {"facts": dict(report.facts), "findings": [vars(finding) for finding in report.findings]}
+    findings = [{**vars(finding), "text": with_options(finding.text)} for finding in report.findings]
+    return {"facts": dict(report.facts), "findings": findings}
 
 
 COMMAND = Command(

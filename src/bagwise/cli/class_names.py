@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bagwise.cli.command import CommandError
-from bagwise.cli.data import find_label
-
 if TYPE_CHECKING:
     import numpy as np
 
@@ -30,35 +27,6 @@ class ClassNames:
         import numpy as np
 
         return np.where(y, self.positive, self.negative)
-
-
-def choose_positive(
-    y: np.ndarray, positive: str | None, *, takes_many: bool
-) -> tuple[Any, ClassNames | None]:
-    """Return the labels to fit, and the class names; None if the labels are fitted as they are.
-
-    Two text labels need `positive`, because their alphabetical order has no meaning. With more than two
-    labels, `positive` is needed unless the model supports several classes. For numeric and boolean labels,
-    the larger one is positive.
-    """
-    import numpy as np
-
-    classes = np.unique(y)
-    if positive is not None:
-        label = find_label(y, positive)
-        others = [other for other in classes.tolist() if other != label]
-        return y == label, ClassNames(str(label), str(others[0]) if len(others) == 1 else f"not {label}")
-    if len(classes) > 2 and takes_many:
-        return y, None
-    shown = ", ".join(repr(label) for label in classes[:8].tolist())
-    if len(classes) > 2:
-        raise CommandError(
-            f"there are {len(classes)} labels, {shown}, but this model has two classes: choose the positive "
-            "label with --positive, or use --model misssvm."
-        )
-    if classes.dtype.kind not in "biuf":
-        raise CommandError(f"the labels are {shown}: choose the positive one with --positive.")
-    return y, None
 
 
 class RelabelledModel:

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from bagwise.cli.remedies import with_options
 from bagwise.cli.screen import Screen
 
 
@@ -14,7 +15,7 @@ class CommandError(Exception):
 
     def __init__(self, message: object):
         # Messages of other libraries may have several lines.
-        super().__init__(" ".join(str(message).split()))
+        super().__init__(with_options(" ".join(str(message).split())))
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bagwise.cli.class_names import ClassNames, choose_positive
+from bagwise.cli.class_names import ClassNames
 from bagwise.cli.command import Command, CommandError
 from bagwise.cli.data import (
     KINDS,
@@ -16,7 +17,8 @@ from bagwise.cli.data import (
     showing_warnings,
 )
 from bagwise.cli.fit import read_groups, read_training
-from bagwise.cli.models import MODELS, make_model
+from bagwise.cli.labels import Target, add_class_arguments, missing_labels, read_target
+from bagwise.cli.models import MODELS, adapt, differing_settings, make_model, name_of_compared
 from bagwise.cli.pages import add_html_argument, check_page, write_page_of
 from bagwise.cli.screen import Screen
 
@@ -35,8 +37,10 @@ instances and bag labels the data support.
       --positive active --groups batch --html shapes.html
   bagwise compare slides.parquet --models milr-cv,misvm,miboost --jobs 2
 
-Without --models, one or two suitable models of each family are compared. The model names are the
-same as in bagwise fit. Text labels need --positive, unless there are more than two classes.
+Without --models, one or two suitable models of each family are compared. The model names are those
+of bagwise fit --model; the last line is the command that fits the best model. Two text labels need
+--positive. Missing values are replaced by medians of the training bags. If some bags have no label
+and all others the same, models of positive and unlabeled bags are compared.
 
 The exit status is 0 if all models were compared, 1 if a model failed or a fit issued a warning, 2 if
 nothing was compared, 130 after Ctrl-C."""
@@ -46,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the subcommand."""
     parser.add_argument("file", type=data_path, metavar="DATA", help="labeled bags: a file or folder")
     add_data_arguments(parser)
-    parser.add_argument("--positive", metavar="LABEL", help="label of the positive class")
+    add_class_arguments(parser)
     parser.add_argument("--groups", metavar="COLUMN", help="column with the group of each bag")
     parser.add_argument("--features", metavar="NAME,...", help="feature columns (default: all)")
     parser.add_argument(
@@ -94,16 +98,25 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     models, from_unlabeled = _read_models(arguments)
     with showing_warnings(screen) as of_data:
         bags, labels = read_training(arguments)
-    takes_many = models is None or all(
-        model.__sklearn_tags__().classifier_tags.multi_class for model in models.values()
-    )
-    y, class_names = choose_positive(labels, arguments.positive, takes_many=takes_many)
+    if labels.ndim == 2:
+        raise CommandError(
+            f"the bags have {labels.shape[1]} labels each, but models are compared on one: choose it with --label."
+        )
+    from_unlabeled = from_unlabeled or (models is None and _has_unlabeled(labels))
+    target = read_target(labels, arguments, from_unlabeled=from_unlabeled)
+    class_names = target.class_names
+    if models is not None:
+        models = {name: _suited(model, bags, target) for name, model in models.items()}
     groups = read_groups(bags, arguments.groups)
     screen.title(f"compare: {arguments.file}")
+    for text in target.notes:
+        screen.finding("note", "labels", text)
+    if target.notes:
+        screen.line()
     from bagwise.exceptions import ComparisonInterrupted
 
     try:
-        comparison = _compare(bags, y, groups, models, from_unlabeled, arguments, screen)
+        comparison, plan = _compare(bags, target, groups, models, from_unlabeled, arguments, screen)
     except ComparisonInterrupted as stop:
         if stop.comparison is not None:
             show_comparison(stop.comparison, screen)
@@ -114,10 +127,16 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     if arguments.html is not None:
         _write_page(comparison, bags, class_names, arguments.html)
         screen.line(f"written: {arguments.html}")
+    command = _next_command(comparison, plan, arguments)
+    if command is not None:
+        if arguments.html is not None:
+            screen.line()
+        screen.line("Fit and save the best model:")
+        screen.line(f"  {command}")
     if arguments.json:
         written = None if arguments.html is None else str(arguments.html)
         content = comparison_data(comparison)
-        screen.data({"file": str(arguments.file), "html": written, "warnings": of_data, **content})
+        screen.data({"file": str(arguments.file), "html": written, "warnings": of_data, "next": command, **content})
     return 1 if any(result.error is not None or result.warnings for result in comparison.rows) else 0
 
 
@@ -145,7 +164,8 @@ def _read_models(arguments: argparse.Namespace) -> tuple[dict[str, Any] | None, 
     if arguments.models is None:
         return None, False
     names = [name.strip() for name in arguments.models.split(",")]
-    models = {name: make_model(name, [], arguments.seed) for name in names}
+    in_groups = arguments.groups is not None
+    models = {name: make_model(name, [], arguments.seed, in_groups=in_groups) for name in names}
     from_unlabeled = {name for name in names if MODELS[name].from_unlabeled}
     if from_unlabeled and from_unlabeled != set(names):
         others = ", ".join(name for name in names if name not in from_unlabeled)
@@ -156,19 +176,36 @@ def _read_models(arguments: argparse.Namespace) -> tuple[dict[str, Any] | None, 
     return models, bool(from_unlabeled)
 
 
+def _has_unlabeled(labels: Any) -> bool:
+    """Return whether some bags have no label and all others the same."""
+    import numpy as np
+
+    missing = missing_labels(labels)
+    return bool(missing.any()) and len(np.unique(labels[~missing])) == 1
+
+
+def _suited(model: Any, bags: Any, target: Target) -> Any:
+    """Extend a model of ``--models`` to several classes and missing values, as bagwise fit does."""
+    from bagwise.models.wrappers.imputation import accepts_missing, count_missing
+
+    imputes = not accepts_missing(model) and count_missing(bags) > 0
+    return adapt(model, n_classes=target.n_classes, several_labels=False, impute=imputes)
+
+
 def _compare(
     bags: Any,
-    y: Any,
+    target: Target,
     groups: Any,
     models: dict[str, Any] | None,
     from_unlabeled: bool,
     arguments: argparse.Namespace,
     screen: Screen,
-) -> Comparison:
+) -> tuple[Comparison, Any]:
     import numpy as np
 
     from bagwise.evaluation.comparison.perform import Plan, perform
 
+    y = target.y
     if from_unlabeled:
         y = np.where(y == np.unique(y)[-1], 1.0, np.nan)
     options = {} if arguments.scoring is None else {"scoring": arguments.scoring.split(",")}
@@ -180,15 +217,37 @@ def _compare(
         cv=arguments.cv,
         repeats=arguments.repeats,
         random_state=arguments.seed,
+        name_of=name_of_compared,
         **options,
     )
-    return perform(
+    comparison = perform(
         plan,
         n_jobs=arguments.jobs,
         checkpoint=arguments.checkpoint,
         note=screen.note,
         progress=screen.progress,
     )
+    return comparison, plan
+
+
+def _next_command(comparison: Comparison, plan: Any, arguments: argparse.Namespace) -> str | None:
+    """Return the command that fits the best model; None if no model finished."""
+    best = comparison.best
+    if best is None:
+        return None
+    estimator = next(entry.estimator for entry in plan.entries if entry.name == best.name)
+    words = ["bagwise", "fit", str(arguments.file)]
+    for name in ("bag", "label", "labels", "missing", "sheet", "encoding", "positive", "positive_above", "groups", "features"):
+        value = getattr(arguments, name)
+        if value is not None:
+            words += [f"--{name.replace('_', '-')}", f"{value:g}" if isinstance(value, float) else str(value)]
+    words += ["--scan"] if arguments.scan else []
+    words += ["--model", best.name]
+    for setting in differing_settings(best.name, estimator, arguments.seed):
+        words += ["--set", setting]
+    words += ["--seed", str(arguments.seed)] if arguments.seed else []
+    stem = Path(str(arguments.file)).stem
+    return shlex.join([*words, "-o", f"{stem}.bagwise"])
 
 
 def show_comparison(comparison: Comparison, screen: Screen) -> None:

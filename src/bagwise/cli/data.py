@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bagwise.cli.command import CommandError
+from bagwise.cli.remedies import with_options
 from bagwise.cli.screen import Screen
 
 if TYPE_CHECKING:
@@ -21,17 +22,29 @@ KINDS = """\
 DATA is a file or a folder: .npz, .parquet, .csv (separated by commas, semicolons or tabs; also .tsv
 and .txt), .xlsx, .arff, or a folder with one .h5 or .npy file per bag. In a table, each row is an
 instance. For tables that bagwise did not write, name the column with the bag's id (--bag) and the
-column with the bag's label (--label). The labels of a folder can be in a separate table (--labels)."""
+column with the bag's label (--label). The labels can be in a separate table (--labels)."""
 
 
 def add_data_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that name the columns and files of bags and labels."""
     parser.add_argument("--bag", metavar="COLUMN", help="column of a table with the bag's id")
-    parser.add_argument("--label", metavar="COLUMN", help="column of a table with the bag's label")
     parser.add_argument(
-        "--labels", type=Path, metavar="FILE", help="table with the labels of the bags in a folder"
+        "--label", metavar="COLUMN", help="column with the bag's label; several labels per bag: A,B,..."
+    )
+    parser.add_argument(
+        "--labels", type=Path, metavar="FILE", help="separate table with one row per bag and the labels"
+    )
+    parser.add_argument(
+        "--missing",
+        choices=["skip"],
+        help="skip bags without a label, and rows of the table of labels without a bag (default: report them)",
     )
     parser.add_argument("--sheet", metavar="NAME", help="sheet of a workbook (default: the first)")
+    parser.add_argument(
+        "--encoding",
+        metavar="NAME",
+        help="encoding of a text table, such as cp1250 (default: UTF-8, otherwise Windows-1252)",
+    )
 
 
 def data_path(text: str) -> Any:
@@ -57,8 +70,63 @@ def add_json_argument(parser: argparse.ArgumentParser) -> None:
 
 def data_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options of `load_bags` that were passed on the command line."""
-    names = ("bag", "label", "labels", "sheet")
+    names = ("bag", "label", "labels", "sheet", "encoding", "missing")
     return {name: value for name in names if (value := getattr(arguments, name)) is not None}
+
+
+def load_labelled(path: Any, options: dict[str, Any], *, scan: bool = False) -> tuple[Any, Any]:
+    """Read or scan bags and their labels, which can be missing.
+
+    With several label columns (``--label A,B``), the labels are a matrix. Bags in memory keep the label NaN
+    or None if it is missing, unless the options contain `missing`.
+    """
+    from bagwise.io import load_bags, scan_bags
+
+    options = dict(options)
+    names = [name.strip() for name in options.get("label", "").split(",")]
+    if len(names) > 1:
+        del options["label"]
+    with reading_data(path):
+        if scan:
+            bags: Any = scan_bags(path, **_options_of_scan(options))
+            y = bags.y
+        else:
+            bags, y = load_bags(path, **{"missing": "keep", **options})
+        return (bags, y) if len(names) == 1 else _with_label_matrix(bags, names)
+
+
+def _options_of_scan(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of `scan_bags`; the encoding is that of the table of labels."""
+    options = dict(options)
+    if "sheet" in options:
+        raise CommandError("--sheet cannot be combined with --scan: a workbook is read into memory.")
+    encoding = options.pop("encoding", None)
+    if encoding is not None and "labels" in options:
+        from bagwise.io._rows import TextTable
+
+        options["labels"] = TextTable(options["labels"], encoding)
+    return options
+
+
+def _with_label_matrix(bags: Any, names: list[str]) -> tuple[Any, Any]:
+    """Take label columns from the bag columns; each has two labels, and the larger one is positive."""
+    import numpy as np
+
+    columns = []
+    for name in names:
+        if name not in bags.bag_columns:
+            raise CommandError(
+                f"--label: {name!r} is not a column with one value per bag; such columns are "
+                f"{', '.join(map(repr, bags.bag_columns)) or 'missing'}."
+            )
+        classes = np.unique(bags.bag_columns[name])
+        if len(classes) != 2 or classes.dtype.kind not in "biuf":
+            shown = ", ".join(map(repr, classes[:5].tolist()))
+            raise CommandError(
+                f"--label: with several labels per bag, every column contains 0 and 1; {name!r} has {shown}."
+            )
+        columns.append((bags.bag_columns[name] == classes[1]).astype(np.int64))
+    return bags, np.column_stack(columns)
 
 
 @contextmanager
@@ -66,6 +134,8 @@ def reading_data(path: Any) -> Iterator[None]:
     """Convert any error in the block into a `CommandError` that names the file."""
     try:
         yield
+    except CommandError:
+        raise
     except Exception as error:
         # Libraries raise many undocumented exceptions for unreadable files, so all of them are caught.
         message = str(error)
@@ -83,7 +153,7 @@ def showing_warnings(screen: Screen) -> Iterator[list[str]]:
     finally:
         messages += dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught)
         for message in messages:
-            screen.finding("warning", "", message)
+            screen.finding("warning", "", with_options(message))
 
 
 def find_label(y: np.ndarray, word: str) -> Any:

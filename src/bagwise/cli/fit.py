@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bagwise.cli.check import report_data, show_report
-from bagwise.cli.class_names import ClassNames, choose_positive
+from bagwise.cli.class_names import ClassNames
 from bagwise.cli.cluster import add_dask_argument, open_cluster
 from bagwise.cli.command import Command, CommandError
 from bagwise.cli.data import (
@@ -19,12 +19,15 @@ from bagwise.cli.data import (
     data_options,
     data_path,
     is_same_file,
-    reading_data,
+    load_labelled,
     showing_warnings,
 )
-from bagwise.cli.models import MODELS, list_models, make_model, nearest
+from bagwise.cli.interpretation import interpret, suggest_ridge
+from bagwise.cli.labels import Target, add_class_arguments, read_target
+from bagwise.cli.models import MODELS, adapt, core_of, list_models, make_model, nearest, unwrap
 from bagwise.cli.pages import add_html_argument, check_page, write_page_of
 from bagwise.cli.screen import Screen
+from bagwise._display.parts import Table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,9 +48,12 @@ Models, with their most important settings:
       --model milr --set alpha=3 --groups batch -o shapes.bagwise \\
       --html shapes.html
 
-Text labels need --positive. For numeric and boolean labels, the larger value is positive. With
+Two text labels need --positive. For numeric and boolean labels, the larger value is positive;
+--positive-above makes two classes of a measurement. With more than two labels, models of two classes
+are fitted once per class (one-vs-rest). With --label A,B,..., a model is fitted for each of several
+0/1 columns. Models of positive and unlabeled bags treat bags without a label as unlabeled. With
 --groups, bags of one group (such as a patient) are held out together; name a column that has one
-value per bag.
+value per bag. Missing values are replaced by medians, which are stored in the model file.
 
 The exit status is 0 if the model was saved, 1 if it was saved but the fit did not converge or issued
 a warning, 2 if it was not saved, 130 after Ctrl-C."""
@@ -63,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--out", type=Path, required=True, metavar="FILE", help="model file to write (.bagwise)"
     )
     add_data_arguments(parser)
-    parser.add_argument("--positive", metavar="LABEL", help="label of the positive class")
+    add_class_arguments(parser)
     parser.add_argument("--groups", metavar="COLUMN", help="column with the group of each bag")
     parser.add_argument("--features", metavar="NAME,...", help="feature columns (default: all)")
     parser.add_argument(
@@ -73,6 +79,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         dest="settings",
         help="set a parameter of the model; can be repeated",
+    )
+    parser.add_argument(
+        "--impute",
+        choices=["median", "none"],
+        help="replace missing values by the median of the feature (median: also in new data if the training "
+        "data have none), or refuse them (default: median if there are any)",
     )
     parser.add_argument(
         "--cv",
@@ -98,52 +110,153 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
 
 
 def _run(arguments: argparse.Namespace, screen: Screen, move_to_cluster: Callable[[Any], Any]) -> int:
-    model = make_model(arguments.model, arguments.settings, arguments.seed)
+    import numpy as np
+
+    plain = make_model(
+        arguments.model, arguments.settings, arguments.seed, in_groups=arguments.groups is not None
+    )
     with showing_warnings(screen) as of_data:
         bags, labels = read_training(arguments)
-    takes_many = model.__sklearn_tags__().classifier_tags.multi_class
-    y, class_names = choose_positive(labels, arguments.positive, takes_many=takes_many)
+    target = read_target(labels, arguments, from_unlabeled=MODELS[arguments.model].from_unlabeled)
+    y, class_names = target.y, target.class_names
+    if y.ndim == 2 and arguments.html is not None:
+        raise CommandError("--html needs one label per bag; fit one label at a time, with --label NAME.")
     groups = read_groups(bags, arguments.groups)
+    imputes, note = _plan_imputation(plain, bags, arguments)
+    model = adapt(plain, n_classes=target.n_classes, several_labels=y.ndim == 2, impute=imputes)
     screen.title(f"{arguments.model}: {arguments.file}")
-    report = _inspect(bags, labels if class_names is None else class_names.of_labels(y), labels, arguments)
+    notes = [*(("labels", text) for text in target.notes), *([("values", note)] if note else [])]
+    report = _inspect(bags, target, labels, notes, arguments)
     local_bags, bags = bags, move_to_cluster(bags)
     show_report(report, screen, ("note", "warning"))
     if any(finding.level != "ok" for finding in report.findings):
         screen.line()
 
-    evaluation = None
+    evaluations: dict[str, Evaluation] = {}
     with showing_warnings(screen) as of_fit:
         try:
-            with screen.progress(arguments.cv + 1) as begin:
-                held = _hold_out(model, bags, y, groups, arguments, begin) if arguments.cv else None
+            n_labels = y.shape[1] if y.ndim == 2 else 1
+            with screen.progress(n_labels * arguments.cv + 1) as begin:
+                held = _hold_out(model, plain, bags, y, groups, arguments, begin) if arguments.cv else []
                 begin("all bags")
                 _fit(model, bags, y, groups)
-            if held is not None:
-                evaluation = _judge(model, bags, y, held, groups, class_names, arguments)
+                if y.ndim == 2:
+                    core_of(model).label_names_ = np.array(_label_names(y, arguments))
+            if held:
+                evaluations = _judge(model, bags, y, held, groups, class_names, arguments)
         except (ValueError, TypeError, MemoryError, ImportError) as error:
-            raise CommandError(error) from error
-    about = _about(arguments, class_names, evaluation)
+            raise CommandError(_without_imputation(error) if arguments.scan else error) from error
+    about = _about(arguments, class_names, evaluations)
     _save(model, arguments.out, about)
-    if evaluation is not None:
-        screen.table(evaluation.table())
+    sentences = _show_scores(evaluations, model, local_bags, screen)
     screen.line(f"written: {arguments.out}")
     if arguments.html is not None:
+        evaluation = next(iter(evaluations.values()), None)
         options = {"groups": groups, "evaluation": evaluation, "inspection": report, "seed": arguments.seed}
-        _write_page(model, local_bags, y, held, class_names, arguments, **options)
+        page_of = held[0] if held else None
+        _write_page(model, plain, local_bags, y, page_of, class_names, arguments, **options)
         screen.line(f"written: {arguments.html}")
+    converged = _converged(model)
     if arguments.json:
         screen.data(
             {
                 "written": str(arguments.out),
                 "html": None if arguments.html is None else str(arguments.html),
-                "class": type(model).__name__,
+                "class": type(plain).__name__,
                 **about,
                 **report_data(report),
+                "interpretation": sentences,
                 "warnings": of_data + of_fit,
-                "converged": getattr(model, "converged_", None),
+                "converged": converged,
             }
         )
-    return 1 if of_fit or getattr(model, "converged_", True) is False else 0
+    return 1 if of_fit or converged is False else 0
+
+
+def _plan_imputation(model: Any, bags: Any, arguments: argparse.Namespace) -> tuple[bool, str]:
+    """Return whether missing values are imputed, and a note about it; raise an error with ``--impute none``."""
+    from bagwise.models.wrappers.imputation import accepts_missing, count_missing
+
+    n_missing = count_missing(bags)
+    if accepts_missing(model):
+        return False, ""
+    if arguments.impute == "none":
+        if n_missing:
+            raise CommandError(
+                f"the features have {n_missing:,} missing values, which {arguments.model} does not support; fill "
+                "them, or replace them by medians with --impute median."
+            )
+        return False, ""
+    if arguments.scan:
+        if arguments.impute == "median":
+            raise CommandError("--impute median cannot be combined with --scan: medians need the data in memory.")
+        return False, ""
+    if not n_missing:
+        return arguments.impute == "median", ""
+    n_values = bags.n_instances * bags.n_features
+    return True, (
+        f"{n_missing:,} of {n_values:,} values ({n_missing / n_values:.1%}) are missing and replaced by the median "
+        "of the feature in the training bags. The model file stores the medians for new data. --impute none "
+        "refuses missing values."
+    )
+
+
+def _without_imputation(error: Exception) -> str:
+    """Return the message about missing values of scanned files, for which there is no imputation."""
+    return str(error).replace(
+        "remove or impute it, for instance with OnInstances(SimpleImputer()) in a pipeline",
+        "fill the gaps in the files, or omit --scan, so that missing values are replaced by medians",
+    )
+
+
+def _label_names(y: np.ndarray, arguments: argparse.Namespace) -> list[str]:
+    if y.ndim == 1:
+        return []
+    names = [] if arguments.label is None else [name.strip() for name in arguments.label.split(",")]
+    return names if len(names) == y.shape[1] else [str(index) for index in range(y.shape[1])]
+
+
+def _show_scores(
+    evaluations: dict[str, Evaluation], model: Any, bags: Any, screen: Screen
+) -> list[str]:
+    """Show the scores and what they mean; return the sentences."""
+    core = core_of(model)
+    sentences = []
+    if len(evaluations) > 1:
+        screen.table(_table_of_labels(evaluations))
+    for name, evaluation in evaluations.items():
+        if len(evaluations) == 1:
+            screen.table(evaluation.table())
+        sentences += [f"{name}: {text}" if name else text for text in interpret(evaluation, core)]
+    sentences += suggest_ridge(core, len(bags), bags.n_features)
+    for sentence in sentences:
+        screen.paragraph(sentence)
+    return sentences
+
+
+def _table_of_labels(evaluations: dict[str, Evaluation]) -> Table:
+    """Return a table with a row per label."""
+    names = ("accuracy", "recall_1", "auc")
+    first = next(iter(evaluations.values()))
+    heads = [f"{first.held.n_folds}-fold cross-validation", "bags", "baseline", "accuracy", "recall", "AUC"]
+    rows = [
+        [
+            label,
+            f"{int(evaluation.held.codes.sum()):,}",
+            f"{evaluation.base_rate:.3f}",
+            *(f"{evaluation.scores[name]['value']:.3f}" if name in evaluation.scores else "-" for name in names),
+        ]
+        for label, evaluation in evaluations.items()
+    ]
+    return Table.of(heads, rows, note="Bags: bags with the label. Baseline: accuracy of the more frequent value.")
+
+
+def _converged(model: Any) -> bool | None:
+    """Return whether the model converged (one-vs-rest and several labels: all its models), if it reports it."""
+    core = core_of(model)
+    parts = [core, *(getattr(core, "estimators_", []) if not hasattr(core, "converged_") else [])]
+    states = [bool(part.converged_) for part in parts if hasattr(part, "converged_")]
+    return all(states) if states else None
 
 
 def _check_arguments(arguments: argparse.Namespace) -> None:
@@ -176,34 +289,17 @@ def _check_arguments(arguments: argparse.Namespace) -> None:
 
 
 def read_training(arguments: argparse.Namespace) -> tuple[Any, Any]:
-    """Read labeled bags, or scan their files with ``--scan``."""
-    from bagwise.io import load_bags, scan_bags
-
+    """Read labeled bags, or scan their files with ``--scan``; labels can be missing, or a matrix."""
     options = data_options(arguments)
     features = getattr(arguments, "features", None)
     if features is not None:
         options["features"] = [name.strip() for name in features.split(",")]
-    bags: Any
-    with reading_data(arguments.file):
-        if arguments.scan:
-            _refuse_options(options, "labels", "sheet")
-            bags = scan_bags(arguments.file, **options)
-            y = bags.y
-        else:
-            bags, y = load_bags(arguments.file, **options)
+    bags, y = load_labelled(arguments.file, options, scan=arguments.scan)
     if y is None:
-        raise CommandError(f"{str(arguments.file)!r} has no labels; name their column with --label.")
-    if y.ndim != 1:
         raise CommandError(
-            f"{str(arguments.file)!r} has {y.shape[1]} labels per bag; this command needs exactly one."
+            f"{str(arguments.file)!r} has no labels; name their column with --label, or their table with --labels."
         )
     return bags, y
-
-
-def _refuse_options(options: dict[str, Any], *names: str) -> None:
-    for name in names:
-        if name in options:
-            raise CommandError(f"--{name} cannot be combined with --scan; convert the data to Parquet first.")
 
 
 def read_groups(bags: Any, column: str | None) -> np.ndarray | None:
@@ -219,71 +315,91 @@ def read_groups(bags: Any, column: str | None) -> np.ndarray | None:
     return names[column]
 
 
-def _inspect(bags: Any, named: np.ndarray, labels: np.ndarray, arguments: argparse.Namespace) -> Any:
+def _inspect(
+    bags: Any,
+    target: Target,
+    labels: np.ndarray,
+    notes: list[tuple[str, str]],
+    arguments: argparse.Namespace,
+) -> Any:
     """Inspect the data with the names of the two classes; the facts show the original labels.
 
-    Findings that the arguments already address are left out.
+    Findings that the arguments already address are left out, and notes of the fit are added.
     """
     from dataclasses import replace
+
+    import numpy as np
 
     from bagwise.evaluation.checks import inspect_bags, inspect_scan
     from bagwise.evaluation.checks.report import Finding
 
+    names, y = target.class_names, target.y
     inspect = inspect_scan if arguments.scan else inspect_bags
-    report = inspect(bags, named)
+    report = inspect(bags, y if names is None else names.of_labels(y))
     # The folds are random, so the order of bags does not matter; with --groups, groups stay together.
     taken = {("note", "order"), ("ok", "order")} | ({("note", "groups")} if arguments.groups else set())
+    noted = {topic for topic, _ in notes}
+    taken |= {("note", "labels")} if "labels" in noted or names is not None or target.n_classes > 2 else set()
+    taken |= {("warning", "values")} if "values" in noted else set()
     findings = [finding for finding in report.findings if (finding.level, finding.topic) not in taken]
-    if labels is named:
-        return replace(report, findings=tuple(findings))
-    chosen = Finding("ok", "labels", f"{arguments.positive!r} is the positive label.")
-    findings = [
-        chosen if (finding.level, finding.topic) == ("note", "labels") else finding for finding in findings
-    ]
+    if names is not None:
+        findings.append(Finding("ok", "labels", f"{names.positive!r} is the positive label."))
+    findings += [Finding("note", topic, text) for topic, text in notes]
     report = replace(report, findings=tuple(findings))
-    import numpy as np
-
-    counts = ", ".join(
-        f"{label!r}: {n:,}"
-        for label, n in zip(*(a.tolist() for a in np.unique(labels, return_counts=True)), strict=True)
-    )
-    facts = tuple((name, counts if name == "labels" else value) for name, value in report.facts)
+    if names is None or arguments.positive_above is not None:
+        return report
+    texts = np.array(["no label" if label is None else repr(label) for label in labels.tolist()])
+    counts = zip(*(part.tolist() for part in np.unique(texts, return_counts=True)), strict=True)
+    shown = ", ".join(f"{label}: {n:,}" for label, n in counts)
+    facts = tuple((name, shown if name == "labels" else value) for name, value in report.facts)
     return replace(report, facts=facts)
 
 
 def _hold_out(
-    model: Any, bags: Any, y: np.ndarray, groups: Any, arguments: argparse.Namespace, begin: Any
-) -> Any:
+    model: Any,
+    plain: Any,
+    bags: Any,
+    y: np.ndarray,
+    groups: Any,
+    arguments: argparse.Namespace,
+    begin: Any,
+) -> list[Any]:
+    """Return the held-out predictions; with several labels, those of a model of each label."""
     from bagwise.evaluation.held_out import predict_held_out
+    from bagwise.models.wrappers.imputation import impute_median
 
-    return predict_held_out(
-        model,
-        bags,
-        y,
-        n_folds=arguments.cv,
-        groups=groups,
-        seed=arguments.seed,
-        begin=begin,
-        keep_models=arguments.html is not None,
-    )
+    options = {"n_folds": arguments.cv, "groups": groups, "seed": arguments.seed}
+    if y.ndim == 1:
+        keeps = arguments.html is not None
+        return [predict_held_out(model, bags, y, begin=begin, keep_models=keeps, **options)]
+    of_label = plain if core_of(model) is model else impute_median(plain)
+    held = []
+    for name, column in zip(_label_names(y, arguments), y.T, strict=True):
+
+        def begin_fold(text: str, name: str = name) -> None:
+            begin(f"{name}, {text}")
+
+        held.append(predict_held_out(of_label, bags, column, begin=begin_fold, **options))
+    return held
 
 
 def _judge(
     model: Any,
     bags: Any,
     y: np.ndarray,
-    held: Any,
+    held: list[Any],
     groups: Any,
     class_names: ClassNames | None,
     arguments: Any,
-) -> Evaluation:
+) -> dict[str, Evaluation]:
+    """Return the scores of every label; its name is empty if there is one label per bag."""
     from bagwise.evaluation.held_out import evaluate, evaluate_unlabeled
 
-    if MODELS[arguments.model].from_unlabeled:
-        return evaluate_unlabeled(model, bags, y, held, groups)
-    return evaluate(
-        held, groups, None if class_names is None else (class_names.negative, class_names.positive)
-    )
+    if MODELS[arguments.model].from_unlabeled and y.ndim == 1:
+        return {"": evaluate_unlabeled(*unwrap(model, bags), y, held[0], groups)}
+    names = None if class_names is None else (class_names.negative, class_names.positive)
+    labels = _label_names(y, arguments) or [""]
+    return {label: evaluate(part, groups, names) for label, part in zip(labels, held, strict=True)}
 
 
 def _fit(model: Any, bags: Any, y: np.ndarray, groups: Any) -> None:
@@ -294,6 +410,7 @@ def _fit(model: Any, bags: Any, y: np.ndarray, groups: Any) -> None:
 
 def _write_page(
     model: Any,
+    plain: Any,
     bags: Any,
     y: np.ndarray,
     held: Any,
@@ -304,7 +421,7 @@ def _write_page(
     from bagwise.report.models import evaluated_subject
 
     names = None if class_names is None else (class_names.negative, class_names.positive)
-    title = f"{type(model).__name__} of {Path(str(arguments.file)).name}"
+    title = f"{type(plain).__name__} of {Path(str(arguments.file)).name}"
     subject = evaluated_subject(
         model, bags, y, held, names=names, title=title, code=arguments.command_line, **options
     )
@@ -312,7 +429,7 @@ def _write_page(
 
 
 def _about(
-    arguments: argparse.Namespace, class_names: ClassNames | None, evaluation: Evaluation | None
+    arguments: argparse.Namespace, class_names: ClassNames | None, evaluations: dict[str, Evaluation]
 ) -> dict[str, Any]:
     """Return the metadata that is stored with the model: data columns, class names and scores."""
     data = {"file": str(arguments.file)}
@@ -322,12 +439,15 @@ def _about(
     about: dict[str, Any] = {"model": arguments.model, "data": data}
     if class_names is not None:
         about["labels"] = vars(class_names).copy()
-    if evaluation is not None:
+    if arguments.positive_above is not None:
+        about["positive_above"] = arguments.positive_above
+    for label, evaluation in evaluations.items():
         about["folds"] = evaluation.held.n_folds
-        about["scores"] = {
+        scores = {
             name: {key: value if isfinite(value) else None for key, value in score.items()}
             for name, score in evaluation.scores.items()
         }
+        about["scores"] = scores if not label else {**about.get("scores", {}), label: scores}
     return about
 
 

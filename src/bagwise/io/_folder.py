@@ -105,7 +105,7 @@ def read_index(
     suffix: str,
     *,
     inside: Path,
-    labels: FilePath | None = None,
+    labels: Any = None,
     bag: str | None,
     label: str | None,
     missing: str = "raise",
@@ -120,22 +120,25 @@ def read_index(
         Suffix of the bag files.
     inside : path
         The folder that contains the bag files: `folder` or a subfolder.
-    labels : path, optional
+    labels : path or TableFile, optional
         The table of labels; by default ``labels.csv`` in the folder, if it exists.
     bag, label : str or None
         The columns of the table with the bag ids and the labels.
-    missing : {"raise", "skip"}
-        What to do with files that are not in the table, and with rows without a file or a label.
+    missing : {"raise", "skip", "keep"}
+        What to do with files that are not in the table, and with rows without a file or a label. With "keep",
+        bags with an empty label are kept: their label is NaN, or None among text labels.
     """
-    if missing not in ("raise", "skip"):
-        raise ValueError(f'missing must be "raise" or "skip"; got {missing!r}.')
+    if missing not in ("raise", "skip", "keep"):
+        raise ValueError(f'missing must be "raise", "skip" or "keep"; got {missing!r}.')
     folder = Path(folder)
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no folder {str(folder)!r}.")
     with os.scandir(inside) as entries:
         names = sorted(entry.name for entry in entries if entry.name.endswith(suffix) and entry.is_file())
     paths = {name: inside / name for name in names if not name.startswith(".")}
-    table = Path(labels) if labels is not None else folder / LABELS
+    table: Any = folder / LABELS
+    if labels is not None:
+        table = labels if hasattr(labels, "rows") else Path(labels)  # a `TableFile`, or a path
     if labels is None and not table.exists():
         if not paths:
             raise ValueError(f"{str(inside)!r} has no {suffix} files.")
@@ -145,13 +148,13 @@ def read_index(
         index, names, lines = _described(table, description)
         unlabelled = np.zeros(len(names), dtype=bool)
     else:
-        index, names, lines, unlabelled = _inferred(table, bag, label)
+        index, names, lines, unlabelled = read_label_table(table, bag, label)
     if not names:
         raise ValueError(f"{str(table)!r} names no bags.")
     refuse_duplicates(names, repr(str(table)), lambda i: f"line {lines[i]}")
     files = [paths.pop(safe_name(name) + suffix, None) or paths.pop(name + suffix, None) for name in names]
     exists = np.array([path is not None for path in files])
-    kept = np.flatnonzero(exists & ~unlabelled)
+    kept = np.flatnonzero(exists if missing == "keep" else exists & ~unlabelled)
     if missing == "skip":
         _warn_skipped(
             table,
@@ -165,9 +168,12 @@ def read_index(
             f"{str(table)!r}, line {lines[first]}: there is no file {names[first] + suffix!r} in "
             f'{str(inside)!r}; pass missing="skip" to skip such lines.'
         )
-    elif unlabelled.any():
+    elif unlabelled.any() and missing == "raise":
         first = int(np.argmax(unlabelled))
-        raise ValueError(f"{str(table)!r}, line {lines[first]}: the label is missing.")
+        raise ValueError(
+            f'{str(table)!r}, line {lines[first]}: the label is missing; pass missing="skip" to skip bags '
+            'without a label, or "keep" to keep them.'
+        )
     elif paths:
         raise ValueError(
             f"{str(next(iter(paths.values())))!r} has no label because it is not listed in {str(table)!r}; "
@@ -176,10 +182,8 @@ def read_index(
     if not len(kept):
         raise ValueError(f"{str(inside)!r} has no {suffix} file with a label in {str(table)!r}.")
     index = index.only(kept)
-    if unlabelled.any() and index.y is not None and index.y.dtype.kind == "f":
-        # Integer labels were read as floats because of the missing labels.
-        whole = index.y.astype(np.int64)
-        index.y = whole if (whole == index.y).all() else index.y
+    if unlabelled.any() and index.y is not None:
+        index.y = with_none(index.y, missing_values(index.y)) if missing == "keep" else whole_labels(index.y)
     index.files.extend(path for k in kept if (path := files[k]) is not None)
     return index
 
@@ -217,9 +221,13 @@ def _described(table: Path, description: dict[str, Any]) -> tuple[FolderIndex, l
     return index, [str(value) for value in ids], lines
 
 
-def _inferred(
-    table: Path, bag: str | None, label: str | None
+def read_label_table(
+    table: Any, bag: str | None, label: str | None
 ) -> tuple[FolderIndex, list[str], np.ndarray, np.ndarray]:
+    """Read a label table without a description.
+
+    Returns the ids, labels and other columns, the ids as text, their line numbers, and a mask of missing labels.
+    """
     where = repr(str(table))
     header = read_header(table)
     bag = choose_column(bag, ("slide_id", *BAG_NAMES), header, where, "the bag ids")
@@ -236,6 +244,23 @@ def _inferred(
     y = None if label is None else columns.pop(label)
     unlabelled = np.zeros(len(ids), dtype=bool) if y is None else missing_values(y)
     return FolderIndex([], ids, y, columns), ids.tolist(), lines, unlabelled
+
+
+def with_none(y: np.ndarray, unlabelled: np.ndarray) -> np.ndarray:
+    """Return text labels as objects, None where they are missing; numeric labels are NaN there already."""
+    if y.dtype.kind != "U":
+        return y
+    labels = y.astype(object)
+    labels[unlabelled] = None
+    return labels
+
+
+def whole_labels(y: np.ndarray) -> np.ndarray:
+    """Return integer labels that were read as floats because other labels are missing."""
+    if y.dtype.kind != "f" or not np.isfinite(y).all():
+        return y
+    whole = y.astype(np.int64)
+    return whole if (whole == y).all() else y
 
 
 # Opens the file of a bag and yields its arrays, or objects that numpy can slice. The instances are called

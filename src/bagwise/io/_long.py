@@ -76,15 +76,17 @@ def infer_long(
     row_name: Callable[[int], str],
     *,
     features: Sequence[str] | None = None,
+    missing: str = "raise",
 ) -> tuple[Bags, np.ndarray | None]:
     """Build bags from a table without a description; column roles are inferred as in `Bags.from_frame`.
 
     Unless `features` is passed, numeric columns that vary within a bag are features. Columns that are
     constant within every bag, but not overall, are bag columns. All others are instance columns. A column
-    with several values per row has one role, and is then split into columns with one value per row.
+    with several values per row has one role, and is then split into columns with one value per row. Missing
+    labels raise an error unless `missing` is another value than "raise".
     """
     bag, label = choose_bag_and_label(bag, label, columns, where, features or ())
-    refuse_missing(columns, bag, label, where, row_name)
+    refuse_missing(columns, bag, label if missing == "raise" else None, where, row_name)
     others = {name: column for name, column in columns.items() if name not in (bag, label)}
     rows = _grouped(np.empty((len(columns[bag]), 0)), columns[bag], where, others)
     sides = rows.instance_columns
@@ -161,9 +163,12 @@ def refuse_missing(
     for name in filter(None, (bag, label)):
         missing = missing_values(columns[name])
         if missing.any():
-            value_name = "bag id" if name == bag else "label"
+            value_name, remedy = "bag id", ""
+            if name == label:
+                value_name = "label"
+                remedy = '; pass missing="skip" to skip bags without a label, or "keep" to keep them'
             raise ValueError(
-                f"{where}, {row_name(int(np.argmax(missing)))}: the {value_name} is missing ({name!r})."
+                f"{where}, {row_name(int(np.argmax(missing)))}: the {value_name} is missing ({name!r}){remedy}."
             )
 
 

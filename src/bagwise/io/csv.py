@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,8 +15,9 @@ from bagwise._core.types import FilePath, Labels
 from bagwise.data.bags import Bags
 from bagwise.data.blocks.cutting import cut
 from bagwise.data.description import check_bags, describe
+from bagwise.io._label_table import Missing, treat_missing
 from bagwise.io._long import bags_from_long, choose_bag_and_label, infer_long, long_columns, refuse_empty_bags
-from bagwise.io._rows import TableFile, as_table
+from bagwise.io._rows import TableFile, TextTable
 from bagwise.io._table import Spread, read_columns, read_described, read_description, read_header, write_table
 
 _BLOCK = 10_000  # instances that are converted to text at a time
@@ -75,13 +76,20 @@ def save_csv(path: FilePath, bags: Bags, y: ArrayLike | None = None) -> Path:
 
 
 def load_csv(
-    path: FilePath, *, bag: str | None = None, label: str | None = None, features: Sequence[str] | None = None
+    path: FilePath,
+    *,
+    bag: str | None = None,
+    label: str | Literal[False] | None = None,
+    features: Sequence[str] | None = None,
+    encoding: str | None = None,
+    missing: Missing = "raise",
 ) -> tuple[Bags, Labels]:
     r"""Read bags and their labels from a CSV file with one row per instance.
 
     Reads files written by `save_csv`, and any text file with a header, cells separated by commas, semicolons
     or tabs, and a column with the bag id of every row. The rows may be in any order. In files separated by
-    semicolons or tabs, a comma within a number is a decimal comma: 0,5 is 0.5.
+    semicolons or tabs, a comma within a number is a decimal comma: 0,5 is 0.5. A first line such as ``sep=;``,
+    which some programs write for Excel, names the separator.
 
     In a file without a description, numeric columns that vary within a bag are features. Columns that are
     constant within every bag, but not overall, are bag columns, so a label never leaks into the features.
@@ -100,6 +108,14 @@ def load_csv(
         The feature columns, in this order; text in them raises an error. Other numeric columns become bag
         columns or instance columns. If any of `bag`, `label` and `features` is passed, the description of the
         file is ignored.
+    encoding : str, optional
+        The encoding of the text, such as "cp1250" or "mac-roman". By default UTF-8, or UTF-16 with a byte
+        order mark; a text file that is not valid UTF-8 is read as Windows-1252 (cp1252), in which Excel writes
+        plain CSV files in Western Europe and America.
+    missing : {"raise", "skip", "keep"}, default="raise"
+        How to treat bags without a label, which have an empty cell: "raise" raises an error; "skip" skips
+        them and issues a warning with their number; "keep" reads their label as missing (NaN, or None among
+        text labels), for example as unlabeled bags for `compare`.
 
     Returns
     -------
@@ -122,13 +138,17 @@ def load_csv(
     with holding(os.path.dirname(os.path.realpath(path)), alone=False):
         description = None if bag or label or features else read_description(path)
         if description is None:
-            return bags_of_table(as_table(path), bag, label, features)
+            return bags_of_table(TextTable(path, encoding), bag, label, features, missing)
         columns, _ = read_described(path, description, _kinds(description))
         return bags_from_long(columns, description, repr(str(path)))
 
 
 def bags_of_table(
-    table: TableFile, bag: str | None, label: str | None, features: Sequence[str] | None
+    table: TableFile,
+    bag: str | None,
+    label: str | Literal[False] | None,
+    features: Sequence[str] | None,
+    missing: Missing = "raise",
 ) -> tuple[Bags, np.ndarray | None]:
     """Build bags from a table without a description."""
     where, header = repr(str(table)), read_header(table)
@@ -137,9 +157,16 @@ def bags_of_table(
     columns, lines = read_columns(table, {**dtypes, bag: "U"})
     if not len(lines):
         raise ValueError(f"{where} has a header but no rows.")
-    return infer_long(
-        columns, bag, label or False, where, lambda row: f"{table.row_word} {lines[row]}", features=features
+    bags, y = infer_long(
+        columns,
+        bag,
+        label or False,
+        where,
+        lambda row: f"{table.row_word} {lines[row]}",
+        features=features,
+        missing=missing,
     )
+    return treat_missing(bags, y, missing, where)
 
 
 def _kinds(description: dict[str, Any]) -> list[dict[str, Any]]:

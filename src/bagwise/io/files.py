@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -17,6 +17,8 @@ from bagwise._core.types import FilePath, Labels
 from bagwise.data.bags import Bags
 from bagwise.data.description import is_positive_label
 from bagwise.io._features import refuse_other_count, wanted_features, with_features
+from bagwise.io._label_table import Missing, join_labels, treat_missing
+from bagwise.io._rows import TextTable
 
 
 @dataclass(frozen=True)
@@ -97,9 +99,14 @@ def load_bags(
         The label of the positive class. If passed, labels are returned as booleans: True for this label,
         False for all others.
     **options
-        Passed to the reader: `bag` and `label` (column names) for tables, `labels` (a table) for folders,
-        `sheet` for workbooks. Options that the format does not support raise an error. With ``label=False``,
-        which every format supports, no labels are read.
+        Passed to the reader: `bag` and `label` (column names) for tables, `encoding` for text tables, `sheet`
+        for workbooks. Options that the format does not support raise an error. Every format supports three
+        options:
+
+        - ``label=False``: no labels are read;
+        - `labels`: a table with one row per bag, which has the labels and further bag columns. `label` is then
+          a column of this table, and `encoding` its encoding;
+        - `missing`: how to treat bags without a label, as in `load_csv`.
 
     Returns
     -------
@@ -127,6 +134,7 @@ def load_bags(
     name = format_of(path, format)
     takes = inspect.signature(FORMATS[name].reader()).parameters
     is_unlabelled = options.get("label") is False
+    table, missing = _take_label_options(options, takes)
     if is_unlabelled and "label" not in takes:
         del options["label"]
     options = {key: value for key, value in options.items() if value is not None}
@@ -136,6 +144,10 @@ def load_bags(
     if names is not None and "features" in takes:
         options["features"] = names
     bags, y = FORMATS[name].reader()(path, **options)
+    if table is not None:
+        bags, y = join_labels(bags, **table, bag=options.get("bag"), missing=missing, where=repr(str(path)))
+    elif "missing" not in takes:
+        bags, y = treat_missing(bags, y, missing, repr(str(path)))
     if names is not None:
         bags = with_features(bags, names, repr(str(path)))
     elif like is not None:
@@ -143,6 +155,28 @@ def load_bags(
     if is_unlabelled:
         y = None
     return bags, y if positive is None else is_positive_label(y, positive, repr(str(path)))
+
+
+def _take_label_options(options: dict[str, Any], takes: Collection[str]) -> tuple[dict[str, Any] | None, Missing]:
+    """Remove the label options that the reader does not support from `options`; `load_bags` handles them.
+
+    Returns the arguments `table` and `label` of `join_labels`, or None, and the value of `missing`.
+    """
+    missing = options.get("missing") or "raise"
+    if "missing" not in takes:
+        options.pop("missing", None)
+    if options.get("labels") is None:
+        return None, missing
+    if options.get("encoding") is not None:
+        options["labels"] = TextTable(options["labels"], options["encoding"])
+    if "labels" in takes:
+        options.pop("encoding", None)
+        return None, missing
+    label = options.pop("label", None)
+    table = {"table": options.pop("labels"), "label": label or None}
+    if "label" in takes:
+        options["label"] = False
+    return (None if label is False else table), missing
 
 
 def format_of(path: Path, format: str | None = None) -> str:

@@ -99,9 +99,10 @@ def load_h5(
         labels (by default ``y`` or ``label``).
     key : str, default="features"
         The dataset with the instances.
-    missing : {"raise", "skip"}, default="raise"
+    missing : {"raise", "skip", "keep"}, default="raise"
         How to treat files without a label, and rows of the table without a file: "raise" raises an error;
-        "skip" skips them and issues a warning with their number.
+        "skip" skips them and issues a warning with their number; "keep" reads empty labels as missing (NaN,
+        or None among text labels).
 
     Returns
     -------

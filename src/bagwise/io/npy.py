@@ -99,9 +99,10 @@ def load_npy(
     bag, label : str, optional
         The columns of the table with the ids (by default ``slide_id``, ``bag_id`` or ``bag``) and the
         labels (by default ``y`` or ``label``).
-    missing : {"raise", "skip"}, default="raise"
+    missing : {"raise", "skip", "keep"}, default="raise"
         How to treat files without a label, and rows of the table without a file: "raise" raises an error;
-        "skip" skips them and issues a warning with their number.
+        "skip" skips them and issues a warning with their number; "keep" reads empty labels as missing (NaN,
+        or None among text labels).
 
     Returns
     -------

@@ -6,11 +6,12 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from bagwise._core.files.damage import reading
 from bagwise._core.types import FilePath, Labels
 from bagwise.data.bags import Bags
+from bagwise.io._label_table import Missing
 
 # Limits for the uncompressed size of the members of a workbook (a zip archive), so that a small file cannot
 # exhaust the memory.
@@ -24,8 +25,9 @@ def load_xlsx(
     *,
     sheet: str | None = None,
     bag: str | None = None,
-    label: str | None = None,
+    label: str | Literal[False] | None = None,
     features: Sequence[str] | None = None,
+    missing: Missing = "raise",
 ) -> tuple[Bags, Labels]:
     """Read bags and their labels from a sheet of a workbook (.xlsx) with one row per instance.
 
@@ -39,7 +41,7 @@ def load_xlsx(
         The file.
     sheet : str, optional
         The name of the sheet; by default the first sheet.
-    bag, label, features
+    bag, label, features, missing
         As in `load_csv`.
 
     Returns
@@ -56,7 +58,7 @@ def load_xlsx(
     """
     from bagwise.io.csv import bags_of_table
 
-    return bags_of_table(Sheet(path, sheet), bag, label, features)
+    return bags_of_table(Sheet(path, sheet), bag, label, features, missing)
 
 
 class Sheet:

@@ -46,7 +46,8 @@ _MODEL_SETS = {"default": False, "positive_unlabeled": True}
 class Plan:
     """A comparison before it runs: the validated arguments of `compare`.
 
-    `draw` adds the folds and the models, which depend on the seed.
+    `draw` adds the folds and the models, which depend on the seed. `name_of` returns the displayed name of a
+    default model, given the name of its class and its name.
     """
 
     X: Any
@@ -57,6 +58,7 @@ class Plan:
     repeats: int = 1
     scoring: Any = DEFAULT_SCORING
     random_state: Any = None
+    name_of: Callable[[str, str], str] = lambda cls, name: name
     data: Labelled = field(init=False)
     named_models: dict[str, Any] | None = field(init=False, default=None)
     scorers: dict[str, Callable[..., float]] = field(init=False)
@@ -92,7 +94,8 @@ class Plan:
         else:
             facts = facts_of(self.data, self.folds)
             names = None if isinstance(self.models, str) else list(self.models)
-            entries, notes = suited_models(facts, next(iter(self.scorers.values())), self.seed, names)
+            scoring = next(iter(self.scorers.values()))
+            entries, notes = suited_models(facts, scoring, self.seed, names, self.name_of)
         self.entries = [*BASELINES, *entries]
         n_models = f"{len(entries)} models" if len(entries) != 1 else "1 model"
         opening = f"{n_models} and {len(BASELINES)} baselines: {'; '.join(entry.name for entry in entries)}."

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold, StratifiedKFold
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils import get_tags
@@ -27,7 +26,7 @@ from bagwise.evaluation.comparison.portfolio import (
 )
 from bagwise.evaluation.comparison.running import format_duration
 from bagwise.models.linear_model import MILogisticRegressionCV
-from bagwise.models.wrappers.pipeline import OnInstances, make_bag_pipeline
+from bagwise.models.wrappers.imputation import accepts_missing, count_missing, entrance, impute_median
 
 # Maximum number of folds within the training bags for choosing settings.
 _INNER_FOLDS = 3
@@ -73,16 +72,12 @@ def facts_of(data: Labelled, folds: list[Split]) -> Facts:
     bags, sizes = data.bags, np.asarray(data.bags.sizes)
     n_instances = int(max(sizes[train].sum() for train, _ in folds))
     scanned = is_scan(bags)
-    values = None if scanned else getattr(bags.instances, "data", None)
-    if not scanned and isinstance(bags.instances, np.ndarray):
-        values = bags.instances
-    has_missing = isinstance(values, np.ndarray) and values.dtype.kind == "f" and bool(np.isnan(values).any())
     return Facts(
         n_instances,
         len(data.classes),
         scanned,
         not scanned and sp.issparse(bags.instances),
-        has_missing,
+        count_missing(bags) > 0,
         data.from_unlabeled,
         min(_INNER_FOLDS, *(_rarest(data, train) for train, _ in folds)),
         data.groups is not None,
@@ -98,7 +93,11 @@ def _rarest(data: Labelled, train: np.ndarray) -> int:
 
 
 def suited_models(
-    facts: Facts, scoring: str | Callable[..., Any], seed: int, names: Sequence[str] | None = None
+    facts: Facts,
+    scoring: str | Callable[..., Any],
+    seed: int,
+    names: Sequence[str] | None = None,
+    name_of: Callable[[str, str], str] = lambda cls, name: name,
 ) -> tuple[list[Entry], list[str]]:
     """Return the models that suit the data, and notes about the models that are left out.
 
@@ -112,6 +111,8 @@ def suited_models(
         Seed of the models and of the inner folds.
     names : sequence of str, optional
         Names of the models, which are then used even if a fit takes long. By default, all of them.
+    name_of : callable
+        Returns the displayed name of a model, given the name of its class and its name.
     """
     offered: tuple[Model, ...] = (*REPRESENTATIVES, *FURTHER)
     if facts.from_unlabeled:
@@ -121,21 +122,23 @@ def suited_models(
     if names is not None:
         offered = _named(names, offered if facts.from_unlabeled else (*offered, *VARIANTS, *OF_MANY_CLASSES))
     kept = []
+    shown: dict[str, str] = {}
     left_out: dict[str, list[str]] = {}
     for model in offered:
         plain = model.make(seed)
+        shown[model.name] = name_of(type(plain).__name__, model.name)
         reason = _unsuited(model, plain, facts)
         if reason is None and names is None:
             reason = _too_slow(model, plain, facts)
         if reason is None:
             kept.append(model)
         else:
-            left_out.setdefault(reason, []).append(model.name)
+            left_out.setdefault(reason, []).append(shown[model.name])
     entries = [
-        Entry(model.name, model.family, model.assumes, _choosing(model, facts, scoring, seed))
+        Entry(shown[model.name], model.family, model.assumes, _choosing(model, facts, scoring, seed))
         for model in kept
     ]
-    notes = [f"Left out because {reason}: {'; '.join(names)}." for reason, names in left_out.items()]
+    notes = [f"Left out because {reason}: {'; '.join(left)}." for reason, left in left_out.items()]
     if not entries:
         raise ValueError(f"none of the models can be compared on these bags. {' '.join(notes)}")
     if facts.n_inner < 2 and not facts.from_unlabeled:
@@ -171,22 +174,16 @@ def _too_slow(model: Model, plain: Any, facts: Facts) -> str | None:
 
 def _unsuited(model: Model, plain: Any, facts: Facts) -> str | None:
     """Return why a model cannot be fitted to the data, or None."""
-    entrance = _entrance(plain)
+    first = entrance(plain)
     takes_many = get_tags(plain).classifier_tags.multi_class
-    if facts.is_scan and not getattr(entrance, "_streams", False):
+    if facts.is_scan and not getattr(first, "_streams", False):
         return "they cannot be fitted to scanned files"
-    if facts.is_sparse and not get_tags(entrance).input_tags.sparse:
+    if facts.is_sparse and not get_tags(first).input_tags.sparse:
         return "they do not support sparse instances"
     # Logistic regression is the only binary model that is fitted one-vs-rest.
     if facts.n_classes > 2 and not takes_many and model.make_choosing is None:
         return f"they support only two classes, and y has {facts.n_classes}"
     return None
-
-
-def _entrance(estimator: Any) -> Any:
-    """Return the estimator that receives the instances: the first step of a pipeline, or the model."""
-    steps = getattr(estimator, "steps", None)
-    return _entrance(steps[0][1]) if steps else estimator
 
 
 def _choosing(model: Model, facts: Facts, scoring: str | Callable[..., Any], seed: int) -> Any:
@@ -202,19 +199,23 @@ def _choosing(model: Model, facts: Facts, scoring: str | Callable[..., Any], see
     if model.make_choosing is not None:
         return _filled(model.make_choosing(seed), facts)
     filled = _filled(plain, facts)
-    if not model.grid:
-        return filled
     # In a pipeline, the names of the model's settings start with the name of its step.
     prefix = "" if filled is plain else f"{filled.steps[-1][0]}__"
-    kind = StratifiedGroupKFold if facts.in_groups else StratifiedKFold
-    inner = kind(facts.n_inner, shuffle=True, random_state=seed)
-    grid = {f"{prefix}{name}": list(values) for name, values in model.grid.items()}
-    return GridSearchCV(filled, grid, scoring=scoring, cv=inner)
+    grid = {f"{prefix}{name}": values for name, values in model.grid.items()}
+    return search_settings(filled, grid, scoring, facts.n_inner, seed, in_groups=facts.in_groups)
+
+
+def search_settings(
+    estimator: Any, grid: Mapping[str, list[Any]], scoring: Any, n_folds: int, seed: int, *, in_groups: bool
+) -> Any:
+    """Return a search of settings by cross-validation; the estimator itself if the grid is empty."""
+    if not grid:
+        return estimator
+    kind = StratifiedGroupKFold if in_groups else StratifiedKFold
+    inner = kind(n_folds, shuffle=True, random_state=seed)
+    return GridSearchCV(estimator, dict(grid), scoring=scoring, cv=inner)
 
 
 def _filled(estimator: Any, facts: Facts) -> Any:
     """Add median imputation before a model that does not support missing values."""
-    if not facts.has_missing or get_tags(_entrance(estimator)).input_tags.allow_nan:
-        return estimator
-    filling = SimpleImputer(strategy="median", keep_empty_features=True)
-    return make_bag_pipeline(OnInstances(filling), estimator)
+    return impute_median(estimator) if facts.has_missing and not accepts_missing(estimator) else estimator

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.multiclass import OneVsRestClassifier
 
 from bagwise._core.checkpoint import NO_CHECKPOINT, CheckpointLocation
 from bagwise._core.interrupt import raise_if_stopped
@@ -293,11 +294,14 @@ def _keeping_together(model: Any, bags: Any, y: np.ndarray, groups: np.ndarray) 
         return {f"{name}__{key}": value for key, value in arguments.items()}
     if "groups" in inspect.signature(model.fit).parameters:
         return {"groups": groups}
-    if not hasattr(model, "cv"):
+    is_one_vs_rest = isinstance(model, OneVsRestClassifier)
+    inside = model.estimator if is_one_vs_rest else model  # its models have no groups, but folds
+    if not hasattr(inside, "cv"):
         return {}
-    if model.cv is not None and not isinstance(model.cv, Integral):
-        return {"groups": groups} if hasattr(model, "refit") else {}  # a search passes groups to its splitter
+    n_folds = getattr(inside.cv, "n_splits", inside.cv) if is_one_vs_rest else inside.cv
+    if n_folds is not None and not isinstance(n_folds, Integral):
+        return {"groups": groups} if hasattr(inside, "refit") else {}  # a search passes groups to its splitter
     training = Training(bags, np.unique(y, return_inverse=True)[1], np.ones(len(y)))
     remedy = "The model needs more bags to choose its parameters by cross-validation."
-    model.set_params(cv=bag_folds(model.cv or 5, training, None, seed=0, remedy=remedy, groups=groups))
+    inside.set_params(cv=bag_folds(n_folds or 5, training, None, seed=0, remedy=remedy, groups=groups))
     return {}
