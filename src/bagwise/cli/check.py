@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from bagwise.cli.data import (
     add_data_arguments,
     add_json_argument,
     data_options,
+    join_words,
     load_labelled,
     showing_warnings,
 )
@@ -108,10 +108,10 @@ def _advise_labels(report: Report, y: Any, arguments: argparse.Namespace) -> Rep
         other = next(label for label in classes if label != unknown)
         text = (
             f"{unknown!r} looks like a missing label. If so, use a model of positive and unlabeled bags: "
-            f"--model pu --positive {shlex.quote(other)}."
+            f"--model pu --positive {join_words([other])}."
         )
     elif len(classes) == 2 and y.dtype.kind not in "biuf":
-        first, second = (shlex.quote(label) for label in classes)
+        first, second = (join_words([label]) for label in classes)
         text = f"choose the positive label in bagwise fit: --positive {first} or --positive {second}."
     if text is None:
         return report

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from bagwise.cli.data import (
     add_data_arguments,
     add_json_argument,
     data_path,
+    join_words,
     showing_warnings,
 )
 from bagwise.cli.fit import read_groups, read_training
@@ -247,7 +247,7 @@ def _next_command(comparison: Comparison, plan: Any, arguments: argparse.Namespa
         words += ["--set", setting]
     words += ["--seed", str(arguments.seed)] if arguments.seed else []
     stem = Path(str(arguments.file)).stem
-    return shlex.join([*words, "-o", f"{stem}.bagwise"])
+    return join_words([*words, "-o", f"{stem}.bagwise"])
 
 
 def show_comparison(comparison: Comparison, screen: Screen) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
+import shlex
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,6 +49,11 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def join_words(words: Iterable[str]) -> str:
+    """Return words as a command line; only words with spaces or special characters are quoted."""
+    return " ".join(word if re.fullmatch(r"[\w.,:=+%@/~-]+", word) else shlex.quote(word) for word in words)
+
+
 def data_path(text: str) -> Any:
     """Return a path, or a remote file for an address such as s3://bucket/bags.parquet."""
     if "://" not in text:
@@ -74,28 +81,31 @@ def data_options(arguments: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name in names if (value := getattr(arguments, name)) is not None}
 
 
-def load_labelled(path: Any, options: dict[str, Any], *, scan: bool = False) -> tuple[Any, Any]:
+def load_labelled(
+    path: Any, options: dict[str, Any], *, scan: bool = False, like: Any = None
+) -> tuple[Any, Any]:
     """Read or scan bags and their labels, which can be missing.
 
     With several label columns (``--label A,B``), the labels are a matrix. Bags in memory keep the label NaN
-    or None if it is missing, unless the options contain `missing`.
+    or None if it is missing, unless the options contain `missing`. With `like`, they have the features of this
+    model.
     """
     from bagwise.io import load_bags, scan_bags
 
     options = dict(options)
-    names = [name.strip() for name in options.get("label", "").split(",")]
+    names = [name.strip() for name in (options.get("label") or "").split(",")]
     if len(names) > 1:
         del options["label"]
     with reading_data(path):
         if scan:
-            bags: Any = scan_bags(path, **_options_of_scan(options))
+            bags: Any = scan_bags(path, **options_of_scan(options))
             y = bags.y
         else:
-            bags, y = load_bags(path, **{"missing": "keep", **options})
+            bags, y = load_bags(path, **{"missing": "keep", **options}, like=like)
         return (bags, y) if len(names) == 1 else _with_label_matrix(bags, names)
 
 
-def _options_of_scan(options: dict[str, Any]) -> dict[str, Any]:
+def options_of_scan(options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of `scan_bags`; the encoding is that of the table of labels."""
     options = dict(options)
     if "sheet" in options:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bagwise.cli.command import Command, CommandError
 from bagwise.cli.data import KINDS, check_picture, showing_warnings
-from bagwise.cli.saved import SavedModel, add_model_arguments, labels_for, open_both
+from bagwise.cli.saved import SavedModel, add_model_arguments, describe_flat, labels_for, open_both
 from bagwise.cli.screen import Screen
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ Explain the prediction of a model for one bag. The command lists the instances, 
 first, with the probability (or score) of each instance, its posterior (the probability given the
 label of the bag), and the bag's probability if the instance were removed. For the first instances it
 also lists the features that matter: the change in log-odds (or score) compared with the median value
-of the feature in DATA. With -o, it also draws a plot.
+of the feature in DATA. With -o, it also draws a plot. If the model predicts several labels per bag,
+--label chooses one of them.
 
 {KINDS}
 
@@ -50,8 +51,8 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     with showing_warnings(screen) as messages, screen.progress(3) as begin:
         saved, bags, y = open_both(arguments, begin, labels=True)
         begin("explaining the bag")
-        explanation = _explain(saved, bags, y, arguments)
-    _show(explanation, screen)
+        explanation, flat = _explain(saved, bags, y, arguments)
+    _show(explanation, flat, screen)
     if arguments.out is not None:
         explanation.plot().figure_.savefig(arguments.out, dpi=200)
         screen.line(f"written: {arguments.out}")
@@ -61,35 +62,39 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
             for row, effects in explanation.features
         ]
         written = None if arguments.out is None else str(arguments.out)
-        screen.data({**asdict(explanation), "features": features, "written": written, "warnings": messages})
+        screen.data({**asdict(explanation), "features": features, "written": written, "flat": bool(flat), "warnings": messages})
     return 0
 
 
-def _explain(saved: SavedModel, bags: Any, y: Any, arguments: argparse.Namespace) -> BagExplanation:
+def _explain(
+    saved: SavedModel, bags: Any, y: Any, arguments: argparse.Namespace
+) -> tuple[BagExplanation, str]:
+    """Return the explanation with the original labels, and a warning if all instances have the same value."""
     from bagwise import explain_bag
 
+    model = saved.of_label(arguments.label)
     try:
         labels = labels_for(saved, y)
-        explanation = explain_bag(saved.model, bags, arguments.id, y=labels, n_instances=arguments.k)
+        explanation = explain_bag(model, bags, arguments.id, y=labels, n_instances=arguments.k)
     except (ValueError, TypeError) as error:
-        message = str(error).replace(
-            "pass the id of the one to explain", "choose the one to explain with --id"
-        )
-        raise CommandError(message) from error
+        raise CommandError(error) from error
+    index = list(map(str, bags.ids.tolist())).index(str(explanation.bag))
+    flat = describe_flat(model, bags[[index]])
+    if saved.label_names:
+        return replace(explanation, positive=arguments.label), flat
     if saved.class_names is None:
-        return explanation
-    label = (
-        None
-        if explanation.label is None
-        else str(y[list(map(str, bags.ids.tolist())).index(str(explanation.bag))])
-    )
-    return replace(explanation, positive=saved.class_names.positive, label=label)
+        return explanation, flat
+    label = None if explanation.label is None or y[index] is None else str(y[index])
+    return replace(explanation, positive=saved.class_names.positive, label=label), flat
 
 
-def _show(explanation: BagExplanation, screen: Screen) -> None:
+def _show(explanation: BagExplanation, flat: str, screen: Screen) -> None:
     screen.title(explanation.sentence())
     if explanation.label is not None:
         screen.line(f"Its label is {explanation.label!r}.")
+        screen.line()
+    if flat:
+        screen.finding("warning", "instances", flat)
         screen.line()
     for table in (explanation.table(), *explanation.feature_tables()):
         screen.table(table)

@@ -9,7 +9,8 @@ from typing import Any
 
 from bagwise.cli.command import Command, CommandError
 from bagwise.cli.data import KINDS, check_picture, showing_warnings
-from bagwise.cli.saved import SavedModel, add_model_arguments, labels_for, open_both
+from bagwise.cli.models import unwrap
+from bagwise.cli.saved import SavedModel, add_model_arguments, describe_flat, labels_for, open_both
 from bagwise.cli.screen import Screen
 
 _DESCRIPTION = f"""\
@@ -81,7 +82,7 @@ def _labels(y: Any, arguments: argparse.Namespace) -> Any:
 def _path(saved: SavedModel, bags: Any, y: Any, arguments: argparse.Namespace) -> tuple[Any, str]:
     from bagwise import MILogisticRegression, MILogisticRegressionCV, milr_path, plot_path
 
-    model = saved.model
+    model, bags = unwrap(saved.model, bags)
     if not isinstance(model, (MILogisticRegression, MILogisticRegressionCV)):
         raise CommandError(f"{type(model).__name__} has no penalty path; only milr and milr-cv have one.")
     parameters = model.get_params()
@@ -98,7 +99,8 @@ def _rule(saved: SavedModel, bags: Any, y: Any, arguments: argparse.Namespace) -
     from bagwise import diagnose_rule
 
     y = _labels(y, arguments)
-    if getattr(saved.model, "labeler_", None) is not None:
+    model, filled = unwrap(saved.model, bags)
+    if getattr(model, "labeler_", None) is not None:
         if not _is_of_fit(saved, bags, y, arguments.file):
             raise CommandError(
                 "the band of a learned rule needs the bags that the model was fitted to; pass them as DATA."
@@ -106,8 +108,8 @@ def _rule(saved: SavedModel, bags: Any, y: Any, arguments: argparse.Namespace) -
         from sklearn.base import clone
 
         # The band is computed from the likelihood, but model files do not contain the training bags.
-        return clone(saved.model).fit(bags, y).labeler_.plot(), ""
-    diagnosis = diagnose_rule(bags, y, random_state=0)
+        return clone(model).fit(filled, y).labeler_.plot(), ""
+    diagnosis = diagnose_rule(filled, y, random_state=0)
     return diagnosis.plot(), diagnosis.sentence
 
 
@@ -130,14 +132,15 @@ def _is_of_fit(saved: SavedModel, bags: Any, y: Any, path: Path) -> bool:
 
     from bagwise.models.base.labels import training_digest
 
-    digest = getattr(saved.model, "training_digest_", None)
-    if digest is None or not hasattr(saved.model, "_read"):
+    model, filled = unwrap(saved.model, bags)
+    digest = getattr(model, "training_digest_", None)
+    if digest is None or not hasattr(model, "_read"):
         training_file = saved.about.get("data", {}).get("file")
         return (
             training_file is not None and Path(training_file).exists() and Path(training_file).samefile(path)
         )
-    codes = (y == saved.model.classes_[-1]).astype(np.int8)
-    return training_digest(saved.model._read(bags), codes, np.ones(len(codes))) == digest
+    codes = (y == model.classes_[-1]).astype(np.int8)
+    return training_digest(model._read(filled), codes, np.ones(len(codes))) == digest
 
 
 def _heatmap(saved: SavedModel, bags: Any, y: Any, arguments: argparse.Namespace) -> tuple[Any, str]:
@@ -153,8 +156,11 @@ def _heatmap(saved: SavedModel, bags: Any, y: Any, arguments: argparse.Namespace
         image = imread(arguments.image)
     named = arguments.coords.split(",")
     coords = named[0] if len(named) == 1 else tuple(named)
-    bag = bags.ids[0] if arguments.id is None else bags.ids[index_of(bags.ids, arguments.id)]
-    return plot_heatmap(saved.with_class_names, bags, bag, coords=coords, image=image), ""
+    index = 0 if arguments.id is None else index_of(bags.ids, arguments.id)
+    label = arguments.label if saved.label_names else None
+    flat = describe_flat(saved.of_label(arguments.label), bags[[index]])
+    model, bag = saved.with_class_names, bags.ids[index]
+    return plot_heatmap(model, bags, bag, coords=coords, image=image, label=label), flat
 
 
 _PICTURES: dict[str, Callable[..., tuple[Any, str]]] = {

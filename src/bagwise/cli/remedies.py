@@ -51,6 +51,9 @@ _REMEDIES = tuple(
         r"\d+ label columns: fit one model per column, y\[:, k\]": (
             "several labels per bag: bagwise fit fits one model per label"
         ),
+        r"keep bags that share rows in the same fold \(GroupKFold\)": (
+            "keep bags that share rows in the same fold (--groups)"
+        ),
         r"pass y == .*? \(command line: (--positive .*?)\)": r"use \1",
         r"pass the id of the one to explain": "choose the one to explain with --id",
         r"explain the model of one label, such as model\.estimators_\[0\]": "choose a label with --label",

@@ -10,7 +10,17 @@ from typing import Any
 
 from bagwise.cli.class_names import ClassNames, RelabelledModel
 from bagwise.cli.command import CommandError
-from bagwise.cli.data import add_data_arguments, add_json_argument, data_options, data_path, reading_data
+from bagwise.cli.data import (
+    add_data_arguments,
+    add_json_argument,
+    data_options,
+    data_path,
+    load_labelled,
+    options_of_scan,
+    reading_data,
+)
+
+from bagwise.cli.models import core_of
 
 
 @dataclass(frozen=True)
@@ -41,6 +51,32 @@ class SavedModel:
     def with_class_names(self) -> Any:
         """The model, which predicts the original labels."""
         return self.model if self.class_names is None else RelabelledModel(self.model, self.class_names)
+
+    @property
+    def label_names(self) -> list[str]:
+        """Names of the labels of a model that predicts several labels per bag, otherwise an empty list."""
+        from bagwise.models.wrappers.instance_level import label_names
+
+        names = label_names(self.model)
+        return [] if names is None else [str(name) for name in names.tolist()]
+
+    def of_label(self, label: str | None) -> Any:
+        """Return the model, or the model of one of its labels if it predicts several labels per bag."""
+        if not self.label_names:
+            return self.model
+        if label not in self.label_names:
+            given = "" if label is None else f"; got {label!r}"
+            raise CommandError(
+                f"the model predicts several labels per bag: choose one of {', '.join(self.label_names)} with "
+                f"--label{given}."
+            )
+        from bagwise.models.wrappers.pipeline import BagPipeline
+
+        model = core_of(self.model)
+        if not hasattr(model, "estimators_"):
+            raise CommandError(f"{type(model).__name__} has no separate model of a label; use it in Python.")
+        of_label = model.estimators_[self.label_names.index(label)]
+        return of_label if model is self.model else BagPipeline([*self.model.steps[:-1], ("model", of_label)])
 
     @property
     def positive(self) -> str:
@@ -90,9 +126,10 @@ def read_new(
     from bagwise.io import load_bags, scan_bags
 
     options = data_options(arguments)
-    bags: Any
     with reading_data(arguments.file):
-        header = _column_names(arguments.file)
+        header = _column_names(arguments.file, options.get("encoding"))
+        if saved.label_names and options.get("label") not in header:
+            labels = False  # --label names a label of the model, which is not in the data
         for name in ("bag", "label"):
             column = saved.about.get("data", {}).get(name)
             if name not in options and column in header:
@@ -101,8 +138,9 @@ def read_new(
             options["label"] = False
         if scan:
             return _scanned(scan_bags, arguments.file, options, header, saved.model), None
-        bags, y = load_bags(arguments.file, like=saved.model, **options)
-    return bags, y
+        if not labels:
+            return load_bags(arguments.file, like=saved.model, **options)
+    return load_labelled(arguments.file, options, like=saved.model)
 
 
 def open_both(
@@ -115,7 +153,7 @@ def open_both(
     return saved, *read_new(arguments, saved, labels=labels, scan=scan)
 
 
-def _column_names(path: Path) -> list[str]:
+def _column_names(path: Path, encoding: str | None) -> list[str]:
     """Return the column names of a table, or an empty list for other files."""
     from bagwise.io._remote import is_address
     from bagwise.io.files import format_of
@@ -123,9 +161,10 @@ def _column_names(path: Path) -> list[str]:
     is_several = is_address(path) or "*" in str(path) or (path.is_dir() and any(path.glob("*.parquet")))
     kind = "parquet" if is_several else format_of(path)
     if kind in ("csv", "xlsx"):
+        from bagwise.io._rows import TextTable
         from bagwise.io._table import read_header
 
-        return read_header(path)
+        return read_header(path if kind == "xlsx" else TextTable(path, encoding))
     if kind == "parquet":
         import pyarrow.parquet as pq
 
@@ -138,14 +177,27 @@ def _column_names(path: Path) -> list[str]:
 
 
 def _scanned(scan_bags: Any, path: Path, options: dict[str, Any], header: list[str], model: Any) -> Any:
-    for name in ("labels", "sheet"):
-        if name in options:
-            raise CommandError(f"--{name} cannot be combined with --scan; convert the data to Parquet first.")
+    options = options_of_scan(options)
     names = getattr(model, "feature_names_in_", None)
     if names is not None and set(names) <= set(header):
         options["features"] = list(names)
     options.pop("label", None)
     return scan_bags(path, **options)
+
+
+def describe_flat(model: Any, bag: Any) -> str:
+    """Return a warning if a model predicts the same value for all instances of a bag, otherwise ""."""
+    import numpy as np
+
+    from bagwise.models.wrappers.instance_level import instance_predictions
+
+    values = instance_predictions(model, bag)[1]
+    if bag.n_instances < 2 or not np.allclose(values, values[:1], rtol=1e-6, atol=1e-12):
+        return ""
+    return (
+        "The model predicts the same value for all instances of this bag, so it does not show which of them "
+        "matter: it has learned nothing from them, or it predicts bags only."
+    )
 
 
 def labels_for(saved: SavedModel, y: Any) -> Any:
@@ -154,4 +206,6 @@ def labels_for(saved: SavedModel, y: Any) -> Any:
 
     if y is None or saved.class_names is None:
         return y
+    if "positive_above" in saved.about:
+        return np.asarray(y > saved.about["positive_above"])
     return np.asarray([str(label) == saved.class_names.positive for label in y.tolist()])

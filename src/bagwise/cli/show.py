@@ -58,8 +58,10 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def _lines(card: dict[str, Any]) -> list[list[str]]:
     features, classes = card["features"], card["classes"]
+    parameters, imputes = _without_imputation(card["parameters"])
     lines = [["class", str(card["class"])]]
-    lines += [[f"  {name}", repr(value)] for name, value in card["parameters"].items()]
+    lines += [[f"  {name}", repr(value)] for name, value in parameters.items()]
+    lines += [["missing values", "replaced by medians of the training instances"]] * imputes
     shown = "not fitted" if features["number"] is None else f"{features['number']:,}"
     if features["names"] is not None:
         shown += f": {_first_few(features['names'])}"
@@ -73,6 +75,17 @@ def _lines(card: dict[str, Any]) -> list[list[str]]:
     if card["trusted"]:
         lines.append(["load needs", f"trusted={card['trusted']!r}"])
     return lines
+
+
+def _without_imputation(parameters: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """Return the parameters of the model after median imputation, and whether there is any."""
+    if not str(parameters.get("oninstances__transformer", "")).startswith("SimpleImputer("):
+        return parameters, False
+    own = ("memory", "steps", "transform_input", "verbose", "oninstances")
+    names = [name for name in parameters if "__" not in name and name not in own]
+    prefix = f"{names[0]}__" if names else ""
+    kept = {name.removeprefix(prefix): value for name, value in parameters.items() if name.startswith(prefix)}
+    return {"model": parameters[names[0]], **kept} if names else parameters, bool(names)
 
 
 def _shown(value: Any) -> str:

@@ -73,11 +73,17 @@ class PUReport:
         for name in names:
             title = name.replace("_", " ")
             lines.append(f"{title:12}" + "".join(f"{value:10.3f}" for value in getattr(self, name)))
-        if self.overlap:
-            lines.append("Negative bags look like positive bags: the data only bound the prior from above.")
-        if self.impossible[2]:
-            lines.append("At the upper end, a score is outside its range: the true prior must be smaller.")
-        return "\n".join(lines)
+        return "\n".join([*lines, *remarks_of(self)])
+
+
+def remarks_of(report: PUReport) -> list[str]:
+    """Return what the interval of the class prior and impossible scores mean, in sentences."""
+    remarks = []
+    if report.overlap:
+        remarks.append("Negative bags look like positive bags: the data only bound the prior from above.")
+    if report.impossible[2]:
+        remarks.append("At the upper end, a score is outside its range: the true prior must be smaller.")
+    return remarks
 
 
 def pu_report(

@@ -23,6 +23,7 @@ from bagwise.models.wrappers.instance_level import (
 )
 
 _LEAST_EFFECT = 1e-9  # relative to the largest effect; smaller effects are rounding errors
+_MOST_COORDINATES = 3  # columns with more values per instance are not listed
 _MOST_VALUES = 2**22  # values that are scored at once
 
 
@@ -97,7 +98,11 @@ def explain_bag(
         values, of_bag = values[:, column], of_bag[:, column]
     order = np.argsort(-values, kind="stable")[:n_instances]
     columns: dict[str, np.ndarray] = {"instance": order}
-    columns |= {name: side[order] for name, side in bag.instance_columns.items() if side.ndim == 1}
+    for name, side in bag.instance_columns.items():
+        if side.ndim == 1:
+            columns[name] = side[order]
+        elif side.ndim == 2 and side.shape[1] <= _MOST_COORDINATES:
+            columns |= {f"{name}_{axis}": part[order] for axis, part in enumerate(side.T)}
     columns[kind] = values[order]
     if column is None and hasattr(instance_model(model), "posterior_instances"):
         labels = np.array([positive if label is None else label])

@@ -33,6 +33,8 @@ class Evaluation:
     from_unlabeled : bool
         Whether low and high are scores at the ends of the class prior's interval instead of confidence
         limits.
+    remarks : tuple of str
+        Further sentences about the scores.
     """
 
     held: HeldOut
@@ -40,6 +42,7 @@ class Evaluation:
     scores: dict[str, dict[str, float]]
     titles: dict[str, str]
     from_unlabeled: bool
+    remarks: tuple[str, ...] = ()
 
     def table(self) -> Table:
         """Return the scores as a table with a note that explains them."""
@@ -64,10 +67,11 @@ class Evaluation:
     def meaning(self) -> str:
         """Explanation of the scores, in sentences."""
         if self.from_unlabeled:
-            return (
+            text = (
                 f"Scores of held-out bags ({self.held.n_folds} folds) at the class prior and at both ends of "
                 "its interval. With unlabeled bags, all scores except recall depend on the prior."
             )
+            return " ".join([text, *self.remarks])
         text = f"Baseline (always the most frequent label): accuracy {self.base_rate:.3f}. {MEANING}"
         if self.groups is not None:
             text += IN_GROUPS
@@ -96,7 +100,7 @@ def evaluate_unlabeled(
 
     `model` is fitted to all bags; its fitted attributes contain the class prior that it used.
     """
-    from bagwise.evaluation.pu_reports import pu_report
+    from bagwise.evaluation.pu_reports import pu_report, remarks_of
 
     prior_attributes = {
         name: getattr(model, name) for name in ("class_prior_", "prior_estimate_") if hasattr(model, name)
@@ -107,7 +111,7 @@ def evaluate_unlabeled(
         name: dict(zip(("low", "value", "high"), map(float, getattr(report, name)), strict=True))
         for name in names
     }
-    return Evaluation(held, groups, scores, {name: name.replace("_", " ") for name in names}, True)
+    return Evaluation(held, groups, scores, {name: name.replace("_", " ") for name in names}, True, tuple(remarks_of(report)))
 
 
 def _format_value(value: float) -> str:
