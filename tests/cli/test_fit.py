@@ -174,7 +174,7 @@ def test_groups_are_advised_until_they_are_named(tmp_path, capsys):
     path, model = save_bags(tmp_path / "a.npz", bags, data.y), str(tmp_path / "m.bagwise")
     arguments = ["fit", str(path), "-m", "statistics", "-o", model, "--cv", "0"]
     assert main(arguments) == 0
-    assert "command line: --groups patient" in capsys.readouterr().out
+    assert "use --groups patient" in capsys.readouterr().out
     assert main([*arguments, "--groups", "patient"]) == 0
     assert "--groups patient" not in capsys.readouterr().out
 
@@ -200,7 +200,7 @@ def test_many_classes_go_to_a_model_that_takes_them(tmp_path, capsys):
     content = json.loads(capsys.readouterr().out)
     assert list(content["scores"]) == ["accuracy", "recall_owl", "recall_dog", "recall_cat"]
     assert "labels" not in read_card(model)["about"]
-    assert main(["fit", str(path), "-m", "milr", "-o", str(model)]) == 2
+    assert main(["fit", str(path), "-m", "pu", "-o", str(model)]) == 2
     assert "there are 3 labels, 'cat', 'dog', 'owl'" in capsys.readouterr().err
     assert main(["fit", str(path), "-m", "milr", "--positive", "owl", "-o", str(model), "--cv", "0"]) == 0
     assert read_card(model)["about"]["labels"] == {"positive": "owl", "negative": "not owl"}

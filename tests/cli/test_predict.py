@@ -118,7 +118,7 @@ def test_a_scan_gives_the_same(folder, tmp_path, capsys):
         assert main(["predict", str(folder / "m.bagwise"), str(parts), "--json", "--scan"]) == 0
         assert json.loads(capsys.readouterr().out) == answers[0]
     assert main(["predict", str(folder / "m.bagwise"), str(tmp_path / "parts")]) == 2
-    assert "on the command line: --scan" in capsys.readouterr().err
+    assert "use --scan to read all of them" in capsys.readouterr().err
 
 
 def test_models_that_python_saved_answer_in_their_own_labels(tmp_path, capsys):

@@ -93,7 +93,7 @@ MODELS = {
     ),
     "puskc": NamedModel("PUSetKernelClassifier", "the same with fixed settings (degree, alpha)", True),
     "lsdd": NamedModel(
-        "LSDDClassifier", "positive and unlabeled bags, density difference of instances", True
+        "LSDDClassifier", "positive and unlabeled bags, density difference", True
     ),
     "lsdd-cv": NamedModel("LSDDClassifierCV", "the same, tuned by cross-validation", True),
     "dsdd": NamedModel("DSDDClassifier", "the same, estimates the sign of the difference", True),

@@ -84,7 +84,11 @@ def join_labels(
     bags, rows = bags[is_listed], rows[is_listed]
     n_bags = int((~is_listed).sum())
     if n_bags or n_rows:
-        skipped = [f"{n_bags:,} bags have no label"] * bool(n_bags) + [f"{n_rows:,} rows have no bag"] * bool(n_rows)
+        skipped = []
+        if n_bags:
+            skipped.append(f"{n_bags:,} {'bag has' if n_bags == 1 else 'bags have'} no label")
+        if n_rows:
+            skipped.append(f"{n_rows:,} {'row has' if n_rows == 1 else 'rows have'} no bag")
         warn_user(f"{name}: {' and '.join(skipped)}; skipped.")
     columns = {**bags.bag_columns, **{key: values[rows] for key, values in index.bag_columns.items()}}
     y = index.y[rows]

@@ -145,7 +145,7 @@ def load_bags(
         options["features"] = names
     bags, y = FORMATS[name].reader()(path, **options)
     if table is not None:
-        bags, y = join_labels(bags, **table, bag=options.get("bag"), missing=missing, where=repr(str(path)))
+        bags, y = join_labels(bags, **table, missing=missing, where=repr(str(path)))
     elif "missing" not in takes:
         bags, y = treat_missing(bags, y, missing, repr(str(path)))
     if names is not None:
@@ -160,7 +160,7 @@ def load_bags(
 def _take_label_options(options: dict[str, Any], takes: Collection[str]) -> tuple[dict[str, Any] | None, Missing]:
     """Remove the label options that the reader does not support from `options`; `load_bags` handles them.
 
-    Returns the arguments `table` and `label` of `join_labels`, or None, and the value of `missing`.
+    Returns the arguments `table`, `bag` and `label` of `join_labels`, or None, and the value of `missing`.
     """
     missing = options.get("missing") or "raise"
     if "missing" not in takes:
@@ -169,11 +169,14 @@ def _take_label_options(options: dict[str, Any], takes: Collection[str]) -> tupl
         return None, missing
     if options.get("encoding") is not None:
         options["labels"] = TextTable(options["labels"], options["encoding"])
-    if "labels" in takes:
+    if "encoding" not in takes:
         options.pop("encoding", None)
+    if "labels" in takes:
         return None, missing
     label = options.pop("label", None)
-    table = {"table": options.pop("labels"), "label": label or None}
+    table = {"table": options.pop("labels"), "bag": options.get("bag"), "label": label or None}
+    if "bag" not in takes:
+        options.pop("bag", None)
     if "label" in takes:
         options["label"] = False
     return (None if label is False else table), missing

@@ -126,7 +126,8 @@ def suited_models(
     left_out: dict[str, list[str]] = {}
     for model in offered:
         plain = model.make(seed)
-        shown[model.name] = name_of(type(plain).__name__, model.name)
+        typical = plain if model.make_choosing is None else model.make_choosing(seed)
+        shown[model.name] = name_of(type(typical).__name__, model.name)
         reason = _unsuited(model, plain, facts)
         if reason is None and names is None:
             reason = _too_slow(model, plain, facts)
