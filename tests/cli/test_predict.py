@@ -135,7 +135,7 @@ def test_types_that_are_not_known_are_named_until_they_are_trusted(tmp_path, cap
     model = make_pipeline(BagStatistics(), SVC()).fit(data.bags, data.y)
     path, bags = save(model, tmp_path / "m.bagwise"), save_bags(tmp_path / "a.npz", data.bags, data.y)
     assert main(["predict", str(path), str(bags)]) == 2
-    assert "name them with --trust: ['sklearn.svm._classes.SVC']" in capsys.readouterr().err
+    assert "pass --trust sklearn.svm._classes.SVC" in capsys.readouterr().err
     assert main(["predict", str(path), str(bags), "--trust", "sklearn.svm._classes.SVC"]) == 0
 
 

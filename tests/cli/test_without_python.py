@@ -13,7 +13,9 @@ from bagwise.cli.models import MODELS, differing_settings, make_model, name_of_c
 from bagwise.cli.remedies import with_options
 from bagwise.evaluation.comparison import portfolio
 
-PYTHON = re.compile(r"OnInstances|SimpleImputer|missing=|bag=|label=|StratifiedKFold|GroupKFold|estimators_|y\[")
+PYTHON = re.compile(
+    r"OnInstances|SimpleImputer|missing=|bag=|label=|StratifiedKFold|GroupKFold|estimators_|y\["
+)
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +32,9 @@ def chemist(tmp_path_factory):
             for index in range(part.start, part.stop):
                 for x in data.bags[index]:
                     cells = ["" if rng.random() < 0.05 else f"{v:.4f}".replace(".", ",") for v in x]
-                    writer.writerow([f"{index:03d}", "aktiv" if data.y[index] else "inaktiv", f"C{index % 9}", *cells])
+                    writer.writerow(
+                        [f"{index:03d}", "aktiv" if data.y[index] else "inaktiv", f"C{index % 9}", *cells]
+                    )
     return folder
 
 
@@ -64,7 +68,8 @@ def test_gaps_are_replaced_by_medians_of_the_model_file(chemist, saved, capsys):
     new, _ = load_bags(chemist / "neu.csv", bag="Molekül", like=bags)
     medians = np.nanmedian(bags.instances, axis=0)
     filled, new = (
-        part.with_instances(np.where(np.isnan(part.instances), medians, part.instances)) for part in (bags, new)
+        part.with_instances(np.where(np.isnan(part.instances), medians, part.instances))
+        for part in (bags, new)
     )
     expected = MILogisticRegression(random_state=0).fit(filled, y).predict_proba(new)[:, 1]
     assert [row["probability_aktiv"] for row in predictions] == pytest.approx(expected, abs=1e-10)
@@ -186,18 +191,21 @@ def test_every_model_is_fitted_to_three_classes_and_works_in_every_command(name,
     options = ["--set", "n_init=1"] if name in ("dd", "emdd", "mimm", "milr", "softor") else []
     options += ["--set", "families=('extremes',)"] if name == "auto" else []
     assert fit(animals, path, "-m", name, "--groups", "owner", *options) in (0, 1)
-    assert "recall of 'owl'" in capsys.readouterr().out
-    assert main(["predict", path, str(animals), "--json"]) == 0
+    out = capsys.readouterr().out
+    assert "recall of 'owl'" in out
+    trust = re.findall(r"--trust \S+", out)
+    trust = " ".join(trust).split()
+    assert main(["predict", path, str(animals), "--json", *trust]) == 0
     predictions = json.loads(capsys.readouterr().out)["predictions"]
     assert {row["prediction"] for row in predictions} <= {"cat", "dog", "owl"}
     assert main(["show", path]) == 0
     assert "'cat', 'dog', 'owl'" in capsys.readouterr().out
-    status = main(["explain", path, str(animals), "--id", "s1"])
+    status = main(["explain", path, str(animals), "--id", "s1", *trust])
     out, err = capsys.readouterr()
     assert (status == 0 and "coords_0  coords_1" in out) or "has no instance-level predictions" in err
     if status == 0:
         plot = ["plot", path, str(animals), "--what", "heatmap", "--id", "s1", "-o", str(tmp_path / "h.png")]
-        assert main(plot) == 0
+        assert main([*plot, *trust]) == 0
 
 
 def test_groups_stay_together_when_a_one_vs_rest_model_chooses_its_penalty(animals):
@@ -233,7 +241,13 @@ def test_several_labels_have_a_model_each(tmp_path, capsys):
     assert re.search(r"^wren +\d+", out, flags=re.M) and re.search(r"^robin +\d+", out, flags=re.M)
     assert main(["predict", path, str(data), "--json"]) == 0
     row = json.loads(capsys.readouterr().out)["predictions"][0]
-    assert list(row) == ["bag", "prediction_wren", "prediction_robin", "probability_wren", "probability_robin"]
+    assert list(row) == [
+        "bag",
+        "prediction_wren",
+        "prediction_robin",
+        "probability_wren",
+        "probability_robin",
+    ]
     assert main(["explain", path, str(data), "--id", "r3", "--label", "robin"]) == 0
     assert "probability of 'robin'" in capsys.readouterr().out
     assert main(["explain", path, str(data), "--id", "r3"]) == 2
@@ -315,7 +329,9 @@ def doses(tmp_path_factory):
     path = tmp_path_factory.mktemp("doses") / "a.csv"
     lines = ["bag,dose,grade,a,b,c"]
     for index, x in enumerate(data.bags):
-        lines += [f"b{index},{0.1 * index + data.y[index]:.2f},{index % 4},{','.join(map(str, r))}" for r in x]
+        lines += [
+            f"b{index},{0.1 * index + data.y[index]:.2f},{index % 4},{','.join(map(str, r))}" for r in x
+        ]
     path.write_text("\n".join(lines))
     return path
 
@@ -346,7 +362,7 @@ def test_grades_are_classes_without_an_order(doses, tmp_path, capsys):
 
 
 def test_scores_are_interpreted():
-    from bagwise import MILogisticRegression, MISVC
+    from bagwise import MISVC, MILogisticRegression
     from bagwise.cli.interpretation import interpret, suggest_ridge
     from bagwise.evaluation.held_out import HeldOut, evaluate
 
@@ -377,7 +393,22 @@ def test_scores_are_interpreted():
 def test_explain_and_heat_maps_report_a_flat_model(animals, tmp_path, capsys):
     path = str(tmp_path / "m.bagwise")
     # The penalty removes every feature.
-    main(["fit", str(animals), "-m", "milr", "--set", "alpha=1000", "--positive", "cat", "--cv", "0", "-o", path])
+    main(
+        [
+            "fit",
+            str(animals),
+            "-m",
+            "milr",
+            "--set",
+            "alpha=1000",
+            "--positive",
+            "cat",
+            "--cv",
+            "0",
+            "-o",
+            path,
+        ]
+    )
     capsys.readouterr()
     assert main(["explain", path, str(animals), "--id", "s1"]) == 0
     assert "predicts the same value for all instances" in words(capsys)
@@ -393,7 +424,8 @@ def test_every_default_model_of_a_comparison_has_a_name_in_fit():
         *portfolio.REPRESENTATIVES, *portfolio.FURTHER, *portfolio.OF_MANY_CLASSES, *portfolio.FROM_UNLABELED
     )  # fmt: skip
     names = [
-        name_of_compared(type((model.make_choosing or model.make)(0)).__name__, model.name) for model in offered
+        name_of_compared(type((model.make_choosing or model.make)(0)).__name__, model.name)
+        for model in offered
     ]
     assert set(names) <= set(MODELS) and len(set(names)) == len(names)
     assert all(MODELS[name].compared == model.name or not MODELS[name].compared
@@ -405,7 +437,17 @@ def test_a_comparison_ends_with_a_command_that_fits_its_best_model(chemist, tmp_
     import shlex
 
     monkeypatch.chdir(tmp_path)
-    arguments = [str(chemist / "alt.csv"), *COLUMNS, *POSITIVE, "--groups", "Charge", "--cv", "2", "--seed", "3"]
+    arguments = [
+        str(chemist / "alt.csv"),
+        *COLUMNS,
+        *POSITIVE,
+        "--groups",
+        "Charge",
+        "--cv",
+        "2",
+        "--seed",
+        "3",
+    ]
     assert main(["compare", *arguments, "--models", "milr,statistics-cv"]) in (0, 1)
     out = capsys.readouterr().out
     command = shlex.split(out.splitlines()[-1])
@@ -426,7 +468,9 @@ def test_a_folder_is_scanned_with_a_separate_table_of_labels(tmp_path, capsys):
     pytest.importorskip("h5py", reason="reads h5 files")
     data = make_noisy_or_bags(30, random_state=0)
     folder = save_bags(tmp_path / "h5", data.bags, format="h5")
-    lines = ["slide_id,label,site"] + [f"{i},{'tumor' if y else 'normal'},s{i % 7}" for i, y in enumerate(data.y)]
+    lines = ["slide_id,label,site"] + [
+        f"{i},{'tumor' if y else 'normal'},s{i % 7}" for i, y in enumerate(data.y)
+    ]
     (tmp_path / "t.csv").write_bytes("\n".join(lines).encode("utf-8"))
     path = str(tmp_path / "m.bagwise")
     options = ["--labels", str(tmp_path / "t.csv"), "--scan", "--positive", "tumor", "-m", "milr"]

@@ -27,7 +27,9 @@ def test_another_encoding_is_passed(tmp_path):
     assert bags.ids.tolist() == ["ä1", "b"]
     with pytest.raises(ValueError, match="encoding 'mac-romn' is not known; pass for example 'utf-8'"):
         load_csv(path, bag="Molekül", encoding="mac-romn")
-    with pytest.raises(ValueError, match="is not text in the encoding utf-8-sig: .* Pass the encoding of the"):
+    with pytest.raises(
+        ValueError, match=r"is not text in the encoding utf-8-sig: .* Pass the encoding of the"
+    ):
         load_csv(path, bag="Molekül", encoding="utf8")
 
 
@@ -68,7 +70,7 @@ LABELLED = "bag,label,x\na,yes,1\na,yes,2\nb,,3\nc,no,4\n"
 def test_bags_without_a_label_raise_are_skipped_or_kept(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text(LABELLED)
-    with pytest.raises(ValueError, match='line 4: the label is missing .* pass missing="skip"'):
+    with pytest.raises(ValueError, match=r'line 4: the label is missing .* pass missing="skip"'):
         load_bags(path)
     with pytest.warns(UserWarning, match="1 bag has no label; skipped"):
         bags, y = load_bags(path, missing="skip")
@@ -79,7 +81,7 @@ def test_bags_without_a_label_raise_are_skipped_or_kept(tmp_path):
     with pytest.warns(UserWarning, match="no label"):
         assert load_bags(path, missing="skip")[1].dtype.kind == "i"
     assert np.isnan(load_bags(path, missing="keep")[1]).tolist() == [False, True, False]
-    with pytest.raises(ValueError, match='missing must be "raise", "skip" or "keep"; got "?\'drop'):
+    with pytest.raises(ValueError, match=r'missing must be "raise", "skip" or "keep"; got "?\'drop'):
         load_bags(path, missing="drop")
 
 

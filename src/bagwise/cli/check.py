@@ -101,7 +101,10 @@ def _advise_labels(report: Report, y: Any, arguments: argparse.Namespace) -> Rep
             "model of positive and unlabeled bags, such as --model pu. bagwise compare compares these models."
         )
     elif missing.any():
-        level, text = "warning", f"{missing.sum():,} of {len(y):,} bags have no label; --missing skip leaves them out."
+        level, text = (
+            "warning",
+            f"{missing.sum():,} of {len(y):,} bags have no label; --missing skip leaves them out.",
+        )
     elif is_measurement(y):
         text = describe_measurement(y, arguments.label)
     elif unknown is not None:

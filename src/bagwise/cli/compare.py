@@ -136,7 +136,9 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     if arguments.json:
         written = None if arguments.html is None else str(arguments.html)
         content = comparison_data(comparison)
-        screen.data({"file": str(arguments.file), "html": written, "warnings": of_data, "next": command, **content})
+        screen.data(
+            {"file": str(arguments.file), "html": written, "warnings": of_data, "next": command, **content}
+        )
     return 1 if any(result.error is not None or result.warnings for result in comparison.rows) else 0
 
 
@@ -237,7 +239,18 @@ def _next_command(comparison: Comparison, plan: Any, arguments: argparse.Namespa
         return None
     estimator = next(entry.estimator for entry in plan.entries if entry.name == best.name)
     words = ["bagwise", "fit", str(arguments.file)]
-    for name in ("bag", "label", "labels", "missing", "sheet", "encoding", "positive", "positive_above", "groups", "features"):
+    for name in (
+        "bag",
+        "label",
+        "labels",
+        "missing",
+        "sheet",
+        "encoding",
+        "positive",
+        "positive_above",
+        "groups",
+        "features",
+    ):
         value = getattr(arguments, name)
         if value is not None:
             words += [f"--{name.replace('_', '-')}", f"{value:g}" if isinstance(value, float) else str(value)]

@@ -62,7 +62,15 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
             for row, effects in explanation.features
         ]
         written = None if arguments.out is None else str(arguments.out)
-        screen.data({**asdict(explanation), "features": features, "written": written, "flat": bool(flat), "warnings": messages})
+        screen.data(
+            {
+                **asdict(explanation),
+                "features": features,
+                "written": written,
+                "flat": bool(flat),
+                "warnings": messages,
+            }
+        )
     return 0
 
 

@@ -8,6 +8,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bagwise._display.parts import Table
 from bagwise.cli.check import report_data, show_report
 from bagwise.cli.class_names import ClassNames
 from bagwise.cli.cluster import add_dask_argument, open_cluster
@@ -27,7 +28,6 @@ from bagwise.cli.labels import Target, add_class_arguments, read_target
 from bagwise.cli.models import MODELS, adapt, core_of, list_models, make_model, nearest, unwrap
 from bagwise.cli.pages import add_html_argument, check_page, write_page_of
 from bagwise.cli.screen import Screen
-from bagwise._display.parts import Table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -150,6 +150,13 @@ def _run(arguments: argparse.Namespace, screen: Screen, move_to_cluster: Callabl
     _save(model, arguments.out, about)
     sentences = _show_scores(evaluations, model, local_bags, screen)
     screen.line(f"written: {arguments.out}")
+    trusted = _types_to_trust(arguments.out)
+    if trusted:
+        screen.paragraph(
+            "This model file contains types that are not safe to load from unknown authors. Because you wrote "
+            "it, pass these options to bagwise predict, explain and plot:"
+        )
+        screen.line("  " + " ".join(f"--trust {name}" for name in trusted))
     if arguments.html is not None:
         evaluation = next(iter(evaluations.values()), None)
         options = {"groups": groups, "evaluation": evaluation, "inspection": report, "seed": arguments.seed}
@@ -189,7 +196,9 @@ def _plan_imputation(model: Any, bags: Any, arguments: argparse.Namespace) -> tu
         return False, ""
     if arguments.scan:
         if arguments.impute == "median":
-            raise CommandError("--impute median cannot be combined with --scan: medians need the data in memory.")
+            raise CommandError(
+                "--impute median cannot be combined with --scan: medians need the data in memory."
+            )
         return False, ""
     if not n_missing:
         return arguments.impute == "median", ""
@@ -216,9 +225,7 @@ def _label_names(y: np.ndarray, arguments: argparse.Namespace) -> list[str]:
     return names if len(names) == y.shape[1] else [str(index) for index in range(y.shape[1])]
 
 
-def _show_scores(
-    evaluations: dict[str, Evaluation], model: Any, bags: Any, screen: Screen
-) -> list[str]:
+def _show_scores(evaluations: dict[str, Evaluation], model: Any, bags: Any, screen: Screen) -> list[str]:
     """Show the scores and what they mean; return the sentences."""
     core = core_of(model)
     sentences = []
@@ -244,11 +251,16 @@ def _table_of_labels(evaluations: dict[str, Evaluation]) -> Table:
             label,
             f"{int(evaluation.held.codes.sum()):,}",
             f"{evaluation.base_rate:.3f}",
-            *(f"{evaluation.scores[name]['value']:.3f}" if name in evaluation.scores else "-" for name in names),
+            *(
+                f"{evaluation.scores[name]['value']:.3f}" if name in evaluation.scores else "-"
+                for name in names
+            ),
         ]
         for label, evaluation in evaluations.items()
     ]
-    return Table.of(heads, rows, note="Bags: bags with the label. Baseline: accuracy of the more frequent value.")
+    return Table.of(
+        heads, rows, note="Bags: bags with the label. Baseline: accuracy of the more frequent value."
+    )
 
 
 def _converged(model: Any) -> bool | None:
@@ -458,6 +470,12 @@ def _save(model: Any, path: Path, about: dict[str, Any]) -> None:
         save(model, path, about=about)
     except (OSError, TypeError) as error:
         raise CommandError(f"cannot save {str(path)!r}: {error}") from error
+
+
+def _types_to_trust(path: Path) -> list[str]:
+    from bagwise.persist import read_card
+
+    return list(read_card(path).get("trusted", []))
 
 
 COMMAND = Command(

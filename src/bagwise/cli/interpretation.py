@@ -25,7 +25,9 @@ def interpret(evaluation: Evaluation, model: Any) -> list[str]:
     if evaluation.from_unlabeled:
         return _about_prior(model)
     accuracy, auc = evaluation.scores["accuracy"], evaluation.scores.get("auc")
-    recalls = {name: score["value"] for name, score in evaluation.scores.items() if name.startswith("recall_")}
+    recalls = {
+        name: score["value"] for name, score in evaluation.scores.items() if name.startswith("recall_")
+    }
     missed = min(recalls, key=recalls.__getitem__)
     is_no_better = accuracy["value"] <= evaluation.base_rate
     if auc is not None and auc["value"] >= _GOOD_AUC and (is_no_better or recalls[missed] <= _MISSED):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bagwise.cli.class_names import ClassNames
 from bagwise.cli.command import CommandError
@@ -155,7 +155,9 @@ def _above(labels: np.ndarray, arguments: argparse.Namespace) -> Target:
     if arguments.positive is not None:
         raise CommandError("--positive and --positive-above exclude each other; pass one of them.")
     if labels.dtype.kind not in "iuf":
-        raise CommandError("--positive-above needs a numeric label; choose the positive label with --positive.")
+        raise CommandError(
+            "--positive-above needs a numeric label; choose the positive label with --positive."
+        )
     value = arguments.positive_above
     y = labels > value
     if y.all() or not y.any():

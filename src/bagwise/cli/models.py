@@ -92,9 +92,7 @@ MODELS = {
         "PUSetKernelClassifierCV", "positive and unlabeled bags, tuned by cross-validation", True
     ),
     "puskc": NamedModel("PUSetKernelClassifier", "the same with fixed settings (degree, alpha)", True),
-    "lsdd": NamedModel(
-        "LSDDClassifier", "positive and unlabeled bags, density difference", True
-    ),
+    "lsdd": NamedModel("LSDDClassifier", "positive and unlabeled bags, density difference", True),
     "lsdd-cv": NamedModel("LSDDClassifierCV", "the same, tuned by cross-validation", True),
     "dsdd": NamedModel("DSDDClassifier", "the same, estimates the sign of the difference", True),
     "dsdd-cv": NamedModel("DSDDClassifierCV", "the same, tuned by cross-validation", True),

@@ -59,7 +59,6 @@ _REMEDIES = tuple(
         r"explain the model of one label, such as model\.estimators_\[0\]": "choose a label with --label",
         r"pass label=, one of": "choose one with --label:",
         # files and options
-        r"pass trusted=": "name them with --trust: ",
         r"pass coords=, one or two of the available columns": "name one or two columns with --coords, of",
         r"coords=": "--coords ",
         r"; pass the folder, with format='\w+'": "; pass the folder that contains them",

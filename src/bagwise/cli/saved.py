@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,6 @@ from bagwise.cli.data import (
     options_of_scan,
     reading_data,
 )
-
 from bagwise.cli.models import core_of
 
 
@@ -113,7 +113,12 @@ def load_saved(arguments: argparse.Namespace) -> SavedModel:
     except ImportError as error:
         raise CommandError(error) from error
     except (ValueError, AttributeError) as error:
-        raise CommandError(str(error).replace("pass trusted=", "name them with --trust: ")) from error
+        raise CommandError(re.sub(r"pass trusted=\[(.*)\]", _as_trust_options, str(error))) from error
+
+
+def _as_trust_options(match: re.Match[str]) -> str:
+    """Return the list of types of an error message as options."""
+    return "pass " + " ".join(f"--trust {name.strip()[1:-1]}" for name in match[1].split(","))
 
 
 def read_new(

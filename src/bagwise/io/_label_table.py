@@ -73,14 +73,18 @@ def join_labels(
     rows = np.array([row_of.get(text, -1) for text in ids], dtype=np.int64)
     is_listed, n_rows = rows >= 0, len(names) - len({int(row) for row in rows if row >= 0})
     if not is_listed.any():
-        raise ValueError(f"{name} lists none of the bags of {where}: its first id is {names[0]!r}, not {ids[0]!r}.")
+        raise ValueError(
+            f"{name} lists none of the bags of {where}: its first id is {names[0]!r}, not {ids[0]!r}."
+        )
     if missing == "raise" and (n_rows or not is_listed.all()):
         if not is_listed.all():
             problem = f"{name} has no label for bag {ids[int(np.argmin(is_listed))]!r} of {where}"
         else:
             other = next(text for text in names if text not in set(ids))
             problem = f"{name}, line {lines[row_of[other]]}: {where} has no bag {other!r}"
-        raise ValueError(f'{problem}; pass missing="skip" to skip bags without a label and rows without a bag.')
+        raise ValueError(
+            f'{problem}; pass missing="skip" to skip bags without a label and rows without a bag.'
+        )
     bags, rows = bags[is_listed], rows[is_listed]
     n_bags = int((~is_listed).sum())
     if n_bags or n_rows:
@@ -98,5 +102,6 @@ def join_labels(
             f'{name}, line {lines[row]}: the label is missing; pass missing="skip" to skip bags without a label, '
             'or "keep" to keep them.'
         )
-    labelled, y = treat_missing(bags._replace(bag_columns=columns), y, missing, name)
-    return labelled, y
+    labelled, kept = treat_missing(bags._replace(bag_columns=columns), y, missing, name)
+    assert kept is not None  # y is an array
+    return labelled, kept

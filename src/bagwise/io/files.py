@@ -157,12 +157,14 @@ def load_bags(
     return bags, y if positive is None else is_positive_label(y, positive, repr(str(path)))
 
 
-def _take_label_options(options: dict[str, Any], takes: Collection[str]) -> tuple[dict[str, Any] | None, Missing]:
+def _take_label_options(
+    options: dict[str, Any], takes: Collection[str]
+) -> tuple[dict[str, Any] | None, Missing]:
     """Remove the label options that the reader does not support from `options`; `load_bags` handles them.
 
     Returns the arguments `table`, `bag` and `label` of `join_labels`, or None, and the value of `missing`.
     """
-    missing = options.get("missing") or "raise"
+    missing: Missing = options.get("missing") or "raise"
     if "missing" not in takes:
         options.pop("missing", None)
     if options.get("labels") is None:

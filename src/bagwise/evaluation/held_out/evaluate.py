@@ -111,7 +111,14 @@ def evaluate_unlabeled(
         name: dict(zip(("low", "value", "high"), map(float, getattr(report, name)), strict=True))
         for name in names
     }
-    return Evaluation(held, groups, scores, {name: name.replace("_", " ") for name in names}, True, tuple(remarks_of(report)))
+    return Evaluation(
+        held,
+        groups,
+        scores,
+        {name: name.replace("_", " ") for name in names},
+        True,
+        tuple(remarks_of(report)),
+    )
 
 
 def _format_value(value: float) -> str:

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.model_selection import PredefinedSplit
 from sklearn.multiclass import OneVsRestClassifier
 
 from bagwise._core.checkpoint import NO_CHECKPOINT, CheckpointLocation
@@ -300,8 +301,19 @@ def _keeping_together(model: Any, bags: Any, y: np.ndarray, groups: np.ndarray) 
         return {}
     n_folds = getattr(inside.cv, "n_splits", inside.cv) if is_one_vs_rest else inside.cv
     if n_folds is not None and not isinstance(n_folds, Integral):
-        return {"groups": groups} if hasattr(inside, "refit") else {}  # a search passes groups to its splitter
+        return (
+            {"groups": groups} if hasattr(inside, "refit") else {}
+        )  # a search passes groups to its splitter
     training = Training(bags, np.unique(y, return_inverse=True)[1], np.ones(len(y)))
     remedy = "The model needs more bags to choose its parameters by cross-validation."
-    inside.set_params(cv=bag_folds(n_folds or 5, training, None, seed=0, remedy=remedy, groups=groups))
+    folds = bag_folds(n_folds or 5, training, None, seed=0, remedy=remedy, groups=groups)
+    inside.set_params(cv=_as_splitter(folds, len(y)) if hasattr(inside, "refit") else folds)
     return {}
+
+
+def _as_splitter(folds: Sequence[Split], n_bags: int) -> PredefinedSplit:
+    """Return folds as a splitter: model files of a search contain its folds, but lists need to be trusted."""
+    of_bag = np.full(n_bags, -1)
+    for fold, (_, test) in enumerate(folds):
+        of_bag[test] = fold
+    return PredefinedSplit(of_bag)

@@ -16,7 +16,9 @@ def count_missing(bags: Any) -> int:
     """Return the number of missing values (NaN) of bags in memory; 0 for scanned files."""
     if is_scan(bags):
         return 0
-    values = bags.instances if isinstance(bags.instances, np.ndarray) else getattr(bags.instances, "data", None)
+    values = (
+        bags.instances if isinstance(bags.instances, np.ndarray) else getattr(bags.instances, "data", None)
+    )
     if not isinstance(values, np.ndarray) or values.dtype.kind != "f":
         return 0
     return int(np.isnan(values).sum())
