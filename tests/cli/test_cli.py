@@ -112,7 +112,7 @@ def test_everything_that_can_be_read_can_be_checked(tmp_path, capsys):
         ("d.csv", CSV.encode(), ["--bag", "bag"], "has no column 'bag' for the bag of every row; it has 'm"),
         ("d.csv", CSV.encode(), ["--bag", "molecule", "--label", "y"], "has no column 'y' for the labels"),
         ("d.csv", b"b,x,y\n1,2,3\n1,3,2\n", ["--bag", "b", "--label", "y"], "has two values of 'y', 3 and 2"),
-        ("d.csv", b"b,x,y\n1,2,0\n1,3,\n", ["--bag", "b", "--label", "y"], "has two values of 'y', 0.0 and nan"),
+        ("d.csv", b"b,x,y\n1,2,0\n1,3,\n", ["--bag", "b", "--label", "y"], "two values of 'y', 0.0 and nan"),
     ],
 )  # fmt: skip
 def test_a_mistake_ends_with_one_sentence_and_status_2(name, content, options, message, tmp_path, capsys):

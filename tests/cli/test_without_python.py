@@ -20,7 +20,7 @@ PYTHON = re.compile(
 
 @pytest.fixture(scope="module")
 def chemist(tmp_path_factory):
-    """Tables as Excel writes them: semicolons, decimal commas, cp1252, gaps; training data and new molecules."""
+    """Tables as Excel writes them: semicolons, decimal commas, cp1252, gaps."""
     folder = tmp_path_factory.mktemp("chemist")
     data = make_noisy_or_bags(70, coef=[3.0, -3.0, 0.0], intercept=-3.0, random_state=0)
     rng = np.random.default_rng(0)
@@ -46,7 +46,7 @@ def fit(data, model, *options):
     return main(["fit", str(data), *options, "--cv", "2", "-o", str(model)])
 
 
-def words(capsys):
+def text_of(capsys):
     return " ".join(capsys.readouterr().out.split())
 
 
@@ -78,7 +78,7 @@ def test_gaps_are_replaced_by_medians_of_the_model_file(chemist, saved, capsys):
 
 def test_gaps_are_reported_once(chemist, tmp_path, capsys):
     assert fit(chemist / "alt.csv", tmp_path / "m.bagwise", *COLUMNS, *POSITIVE, "-m", "statistics") == 0
-    out = words(capsys)
+    out = text_of(capsys)
     assert out.count("missing") == 2 and "are missing and replaced by the median" in out
     assert "NaN" not in out
 
@@ -116,7 +116,7 @@ def test_every_command_works_with_a_model_that_fills_gaps(chemist, saved, tmp_pa
 
 def test_check_gives_advice_for_the_command_line(chemist, capsys):
     assert main(["check", str(chemist / "alt.csv"), *COLUMNS]) == 1
-    out = words(capsys)
+    out = text_of(capsys)
     assert "--positive aktiv or --positive inaktiv" in out and "use --groups Charge" in out
     assert "bagwise fit and bagwise compare replace missing values by medians" in out
     assert not PYTHON.search(out)
@@ -141,7 +141,7 @@ def test_python_advice_of_the_library_is_rewritten():
         "BagStatistics(('size',)) alone",
         "(bag=...)",
     ):
-        assert advice in source, "the library says something else; adapt bagwise.cli.remedies"
+        assert advice in source, "the message of the library has changed; adapt bagwise.cli.remedies"
     messages = (
         "X contains NaN: bag 1, instance 0, feature 0; remove or impute it, for instance with "
         "OnInstances(SimpleImputer()) in a pipeline.",
@@ -151,7 +151,7 @@ def test_python_advice_of_the_library_is_rewritten():
         "Shuffle them in every cross-validation: StratifiedKFold(shuffle=True).",
         "keep them: pass groups=bags.bag_columns['site'] with GroupKFold (command line: --groups site).",
         "name the column that contains the bag id of every row (bag=...).",
-        'line 3: the label is missing; pass missing="skip" to skip bags without a label, or "keep" to keep them.',
+        'the label is missing; pass missing="skip" to skip bags without a label, or "keep" to keep them.',
     )
     for message in messages:
         assert not PYTHON.search(with_options(message)), with_options(message)
@@ -283,21 +283,21 @@ UNIT = ["--bag", "unit", "--label", "complaint"]
 def test_empty_labels_are_unlabeled_bags(complaints, tmp_path, capsys):
     path = str(tmp_path / "m.bagwise")
     assert fit(complaints / "empty.csv", path, *UNIT, "-m", "puskc") in (0, 1)
-    out = words(capsys)
+    out = text_of(capsys)
     assert "the other 100 are treated as unlabeled" in out and "--set class_prior=0.3" in out
     assert "class prior, the share of positive bags among the unlabeled ones, was estimated as" in out
     assert main(["predict", path, str(complaints / "empty.csv"), "--json"]) == 0
     row = json.loads(capsys.readouterr().out)["predictions"][0]
     assert row["prediction"] in ("complaint", "not complaint")
-    known = ["--set", "class_prior=0.4"]
-    assert fit(complaints / "empty.csv", path, *UNIT, "-m", "puskc", *known) in (0, 1)
-    assert "was estimated as" not in words(capsys)
+    prior = ["--set", "class_prior=0.4"]
+    assert fit(complaints / "empty.csv", path, *UNIT, "-m", "puskc", *prior) in (0, 1)
+    assert "was estimated as" not in text_of(capsys)
 
 
 def test_impossible_scores_of_unlabeled_bags_are_explained(complaints, tmp_path, capsys):
     arguments = [*UNIT, "-m", "puskc", "--set", "class_prior=0.95"]
     fit(complaints / "empty.csv", tmp_path / "m.bagwise", *arguments)
-    out = words(capsys)
+    out = text_of(capsys)
     assert "too large for these bags" in out or "scores at this prior are too optimistic" in out
     assert "the true prior must be smaller" in out or "only bound the prior from above" in out
 
@@ -312,15 +312,15 @@ def test_other_models_refuse_empty_labels_and_name_the_remedies(complaints, tmp_
     assert "--missing skip" in capsys.readouterr().err
     options = ["-m", "statistics", "--positive", "fine", "--missing", "skip", "--cv", "0"]
     main(["fit", str(tmp_path / "two.csv"), *UNIT, *options, "-o", str(tmp_path / "m.bagwise")])
-    assert "100 bags have no label; skipped" in words(capsys)
+    assert "100 bags have no label; skipped" in text_of(capsys)
 
 
 def test_labels_that_mean_unknown_are_noticed(complaints, tmp_path, capsys):
     assert main(["check", str(complaints / "unknown.csv"), *UNIT]) == 0
-    assert "'unknown' looks like a missing label" in words(capsys)
+    assert "'unknown' looks like a missing label" in text_of(capsys)
     options = ["-m", "statistics", "--positive", "complaint"]
     assert fit(complaints / "unknown.csv", tmp_path / "m.bagwise", *UNIT, *options) in (0, 1)
-    assert "bags labeled 'unknown' are treated as negative" in words(capsys)
+    assert "bags labeled 'unknown' are treated as negative" in text_of(capsys)
 
 
 @pytest.fixture(scope="module")
@@ -343,7 +343,7 @@ def test_a_measurement_is_divided_into_two_classes(doses, tmp_path, capsys):
         error = capsys.readouterr().err
         assert "'dose' looks like a measurement" in error and "--positive-above" in error
     main(["check", str(doses), "--label", "dose"])
-    assert "looks like a measurement" in words(capsys)
+    assert "looks like a measurement" in text_of(capsys)
     assert fit(doses, path, "--label", "dose", "-m", "milr", "--positive-above", "2.5") == 0
     assert "recall of 'above 2.5'" in capsys.readouterr().out
     assert main(["explain", path, str(doses), "--id", "b0"]) == 0
@@ -358,7 +358,7 @@ def test_a_measurement_is_divided_into_two_classes(doses, tmp_path, capsys):
 
 def test_grades_are_classes_without_an_order(doses, tmp_path, capsys):
     assert fit(doses, tmp_path / "m.bagwise", "--label", "grade", "-m", "statistics") == 0
-    assert "treated as classes without an order" in words(capsys)
+    assert "treated as classes without an order" in text_of(capsys)
 
 
 def test_scores_are_interpreted():
@@ -411,12 +411,12 @@ def test_explain_and_heat_maps_report_a_flat_model(animals, tmp_path, capsys):
     )
     capsys.readouterr()
     assert main(["explain", path, str(animals), "--id", "s1"]) == 0
-    assert "predicts the same value for all instances" in words(capsys)
+    assert "predicts the same value for all instances" in text_of(capsys)
     assert main(["explain", path, str(animals), "--id", "s1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["flat"] is True
     plot = ["plot", path, str(animals), "--what", "heatmap", "--id", "s1", "-o", str(tmp_path / "h.png")]
     assert main(plot) == 0
-    assert "predicts the same value for all instances" in words(capsys)
+    assert "predicts the same value for all instances" in text_of(capsys)
 
 
 def test_every_default_model_of_a_comparison_has_a_name_in_fit():
@@ -481,4 +481,4 @@ def test_a_folder_is_scanned_with_a_separate_table_of_labels(tmp_path, capsys):
     error = capsys.readouterr().err
     assert "use --missing skip" in error and not PYTHON.search(error)
     assert fit(folder, path, *options, "--missing", "skip") == 0
-    assert "1 .h5 file has no label; skipped" in words(capsys)
+    assert "1 .h5 file has no label; skipped" in text_of(capsys)

@@ -1,4 +1,4 @@
-"""Text tables in other encodings, with a separator line, with missing labels, and with a separate table of labels."""
+"""Text tables: encodings, separator line, missing labels, and labels in a separate table."""
 
 import codecs
 
@@ -116,5 +116,5 @@ def test_rows_and_bags_that_do_not_match_raise_or_are_skipped(tmp_path):
         bags, y = load_bags(tmp_path / "a.csv", labels=table, missing="skip")
     assert bags.ids.tolist() == ["a"] and y.tolist() == [1]
     table.write_text("id,label\na,1\n")
-    with pytest.raises(ValueError, match="give the column with the bag ids one of these names"):
+    with pytest.raises(ValueError, match="rename its column with the bag ids to one of these"):
         load_bags(tmp_path / "a.csv", labels=table)

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 
 from bagwise.cli.command import CommandError
-from bagwise.cli.data import join_words
+from bagwise.cli.data import join_command
 from bagwise.cli.parser import make_parser
 from bagwise.cli.screen import OutputError, Screen, make_screen, writing_output
 
@@ -73,7 +73,7 @@ def _run_command(parser: argparse.ArgumentParser, argv: Sequence[str] | None) ->
         parser.print_help()
         return 0
     # HTML reports show the command that wrote them.
-    arguments.command_line = join_words([*parser.prog.split(), *(sys.argv[1:] if argv is None else argv)])
+    arguments.command_line = join_command([*parser.prog.split(), *(sys.argv[1:] if argv is None else argv)])
     screen = make_screen(for_scripts=getattr(arguments, "json", False))
     try:
         with screen.progress(1) as begin:  # takes a second or two, longer if the files are not cached

@@ -15,7 +15,7 @@ from bagwise.cli.data import (
     add_data_arguments,
     add_json_argument,
     data_options,
-    join_words,
+    join_command,
     load_labelled,
     showing_warnings,
 )
@@ -97,8 +97,9 @@ def _advise_labels(report: Report, y: Any, arguments: argparse.Namespace) -> Rep
     unknown = looks_unlabeled(y)
     if missing.any() and len(classes) == 1:
         text = (
-            f"{missing.sum():,} of {len(y):,} bags have no label, and all others are labeled {classes[0]!r}: use a "
-            "model of positive and unlabeled bags, such as --model pu. bagwise compare compares these models."
+            f"{missing.sum():,} of {len(y):,} bags have no label, and all others are labeled {classes[0]!r}: "
+            "use a model of positive and unlabeled bags, such as --model pu. bagwise compare "
+            "compares these models."
         )
     elif missing.any():
         level, text = (
@@ -111,10 +112,10 @@ def _advise_labels(report: Report, y: Any, arguments: argparse.Namespace) -> Rep
         other = next(label for label in classes if label != unknown)
         text = (
             f"{unknown!r} looks like a missing label. If so, use a model of positive and unlabeled bags: "
-            f"--model pu --positive {join_words([other])}."
+            f"--model pu --positive {join_command([other])}."
         )
     elif len(classes) == 2 and y.dtype.kind not in "biuf":
-        first, second = (join_words([label]) for label in classes)
+        first, second = (join_command([label]) for label in classes)
         text = f"choose the positive label in bagwise fit: --positive {first} or --positive {second}."
     if text is None:
         return report

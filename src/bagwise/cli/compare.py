@@ -13,7 +13,7 @@ from bagwise.cli.data import (
     add_data_arguments,
     add_json_argument,
     data_path,
-    join_words,
+    join_command,
     showing_warnings,
 )
 from bagwise.cli.fit import read_groups, read_training
@@ -100,7 +100,8 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         bags, labels = read_training(arguments)
     if labels.ndim == 2:
         raise CommandError(
-            f"the bags have {labels.shape[1]} labels each, but models are compared on one: choose it with --label."
+            f"the bags have {labels.shape[1]} labels each, but models are compared on one: choose "
+            "it with --label."
         )
     from_unlabeled = from_unlabeled or (models is None and _has_unlabeled(labels))
     target = read_target(labels, arguments, from_unlabeled=from_unlabeled)
@@ -238,7 +239,7 @@ def _next_command(comparison: Comparison, plan: Any, arguments: argparse.Namespa
     if best is None:
         return None
     estimator = next(entry.estimator for entry in plan.entries if entry.name == best.name)
-    words = ["bagwise", "fit", str(arguments.file)]
+    parts = ["bagwise", "fit", str(arguments.file)]
     for name in (
         "bag",
         "label",
@@ -253,14 +254,14 @@ def _next_command(comparison: Comparison, plan: Any, arguments: argparse.Namespa
     ):
         value = getattr(arguments, name)
         if value is not None:
-            words += [f"--{name.replace('_', '-')}", f"{value:g}" if isinstance(value, float) else str(value)]
-    words += ["--scan"] if arguments.scan else []
-    words += ["--model", best.name]
+            parts += [f"--{name.replace('_', '-')}", f"{value:g}" if isinstance(value, float) else str(value)]
+    parts += ["--scan"] if arguments.scan else []
+    parts += ["--model", best.name]
     for setting in differing_settings(best.name, estimator, arguments.seed):
-        words += ["--set", setting]
-    words += ["--seed", str(arguments.seed)] if arguments.seed else []
+        parts += ["--set", setting]
+    parts += ["--seed", str(arguments.seed)] if arguments.seed else []
     stem = Path(str(arguments.file)).stem
-    return join_words([*words, "-o", f"{stem}.bagwise"])
+    return join_command([*parts, "-o", f"{stem}.bagwise"])
 
 
 def show_comparison(comparison: Comparison, screen: Screen) -> None:

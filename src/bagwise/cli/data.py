@@ -39,7 +39,7 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--missing",
         choices=["skip"],
-        help="skip bags without a label, and rows of the table of labels without a bag (default: report them)",
+        help="skip bags without a label, and rows of the label table without a bag (default: refuse them)",
     )
     parser.add_argument("--sheet", metavar="NAME", help="sheet of a workbook (default: the first)")
     parser.add_argument(
@@ -49,9 +49,9 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def join_words(words: Iterable[str]) -> str:
-    """Return words as a command line; only words with spaces or special characters are quoted."""
-    return " ".join(word if re.fullmatch(r"[\w.,:=+%@/~-]+", word) else shlex.quote(word) for word in words)
+def join_command(parts: Iterable[str]) -> str:
+    """Join the parts of a command line; only those with spaces or special characters are quoted."""
+    return " ".join(part if re.fullmatch(r"[\w.,:=+%@/~-]+", part) else shlex.quote(part) for part in parts)
 
 
 def data_path(text: str) -> Any:
@@ -87,8 +87,8 @@ def load_labelled(
     """Read or scan bags and their labels, which can be missing.
 
     With several label columns (``--label A,B``), the labels are a matrix. Bags in memory keep the label NaN
-    or None if it is missing, unless the options contain `missing`. With `like`, they have the features of this
-    model.
+    or None if it is missing, unless the options contain `missing`. With `like`, a model, they have its
+    features.
     """
     from bagwise.io import load_bags, scan_bags
 

@@ -153,8 +153,8 @@ def _run(arguments: argparse.Namespace, screen: Screen, move_to_cluster: Callabl
     trusted = _types_to_trust(arguments.out)
     if trusted:
         screen.paragraph(
-            "This model file contains types that are not safe to load from unknown authors. Because you wrote "
-            "it, pass these options to bagwise predict, explain and plot:"
+            "This model file contains types that are not safe to load from unknown authors. Because you "
+            "wrote it, pass these options to bagwise predict, explain and plot:"
         )
         screen.line("  " + " ".join(f"--trust {name}" for name in trusted))
     if arguments.html is not None:
@@ -181,7 +181,7 @@ def _run(arguments: argparse.Namespace, screen: Screen, move_to_cluster: Callabl
 
 
 def _plan_imputation(model: Any, bags: Any, arguments: argparse.Namespace) -> tuple[bool, str]:
-    """Return whether missing values are imputed, and a note about it; raise an error with ``--impute none``."""
+    """Return whether missing values are imputed, and a note; raise an error with ``--impute none``."""
     from bagwise.models.wrappers.imputation import accepts_missing, count_missing
 
     n_missing = count_missing(bags)
@@ -190,8 +190,8 @@ def _plan_imputation(model: Any, bags: Any, arguments: argparse.Namespace) -> tu
     if arguments.impute == "none":
         if n_missing:
             raise CommandError(
-                f"the features have {n_missing:,} missing values, which {arguments.model} does not support; fill "
-                "them, or replace them by medians with --impute median."
+                f"the features have {n_missing:,} missing values, which {arguments.model} does not support; "
+                "fill them, or replace them by medians with --impute median."
             )
         return False, ""
     if arguments.scan:
@@ -204,9 +204,9 @@ def _plan_imputation(model: Any, bags: Any, arguments: argparse.Namespace) -> tu
         return arguments.impute == "median", ""
     n_values = bags.n_instances * bags.n_features
     return True, (
-        f"{n_missing:,} of {n_values:,} values ({n_missing / n_values:.1%}) are missing and replaced by the median "
-        "of the feature in the training bags. The model file stores the medians for new data. --impute none "
-        "refuses missing values."
+        f"{n_missing:,} of {n_values:,} values ({n_missing / n_values:.1%}) are missing and replaced by the "
+        "median of the feature in the training bags. The model file stores the medians for new data. "
+        "--impute none refuses missing values."
     )
 
 
@@ -264,7 +264,7 @@ def _table_of_labels(evaluations: dict[str, Evaluation]) -> Table:
 
 
 def _converged(model: Any) -> bool | None:
-    """Return whether the model converged (one-vs-rest and several labels: all its models), if it reports it."""
+    """Return whether the model converged (all models of classes or labels); None if it is unknown."""
     core = core_of(model)
     parts = [core, *(getattr(core, "estimators_", []) if not hasattr(core, "converged_") else [])]
     states = [bool(part.converged_) for part in parts if hasattr(part, "converged_")]
@@ -309,7 +309,8 @@ def read_training(arguments: argparse.Namespace) -> tuple[Any, Any]:
     bags, y = load_labelled(arguments.file, options, scan=arguments.scan)
     if y is None:
         raise CommandError(
-            f"{str(arguments.file)!r} has no labels; name their column with --label, or their table with --labels."
+            f"{str(arguments.file)!r} has no labels; name their column with --label, or their table "
+            "with --labels."
         )
     return bags, y
 

@@ -39,8 +39,8 @@ def interpret(evaluation: Evaluation, model: Any) -> list[str]:
     if is_no_better:
         return [
             f"The model is not better than the baseline: it predicts {accuracy['value']:.1%} of the bags "
-            f"correctly, the most frequent label {evaluation.base_rate:.1%}. Try other models: bagwise compare "
-            "shows which suit the data."
+            f"correctly, the most frequent label {evaluation.base_rate:.1%}. Try other models: bagwise "
+            "compare shows which suit the data."
         ]
     if accuracy["low"] <= evaluation.base_rate and not (auc is not None and auc["low"] > 0.5):
         return [
@@ -77,6 +77,7 @@ def suggest_ridge(model: Any, n_bags: int, n_features: int) -> list[str]:
     if ratio is None or ratio == 0 or n_features <= n_bags:
         return []
     return [
-        f"There are more features ({n_features:,}) than bags ({n_bags:,}), of which this LASSO model uses few. "
-        "Ridge regression uses all, which is often better for features of neural networks: --set l1_ratio=0."
+        f"There are more features ({n_features:,}) than bags ({n_bags:,}), of which this LASSO model uses "
+        "few. Ridge regression uses all, which is often better for features of neural networks: "
+        "--set l1_ratio=0."
     ]

@@ -13,7 +13,7 @@ from bagwise.cli.data import find_label
 if TYPE_CHECKING:
     import numpy as np
 
-# With more distinct numbers than this, and more than one per five bags, a numeric label is a measurement.
+# With more distinct values than this, and more than one per five bags, a numeric label is a measurement.
 _MOST_CLASSES = 10
 _BAGS_OF_A_CLASS = 5
 # Labels of bags whose label is not known.
@@ -101,8 +101,8 @@ def read_target(labels: np.ndarray, arguments: argparse.Namespace, *, from_unlab
     if len(classes) > 2:
         if from_unlabeled:
             raise CommandError(
-                f"there are {len(classes)} labels, {shown}, but this model learns from positive and unlabeled "
-                "bags: choose the positive label with --positive."
+                f"there are {len(classes)} labels, {shown}, but this model learns from positive and "
+                "unlabeled bags: choose the positive label with --positive."
             )
         return Target(labels, None, _if_grades(classes))
     if classes.dtype.kind not in "biuf":
@@ -118,7 +118,7 @@ def missing_labels(labels: np.ndarray) -> np.ndarray:
 
 
 def name_unlabeled(labels: np.ndarray | None) -> np.ndarray | None:
-    """Return labels with "no label" for the missing ones if all others are equal, for checks and their pages."""
+    """Return labels with "no label" for the missing ones if all others are equal, for checks."""
     import numpy as np
 
     if labels is None or labels.ndim != 1 or not (missing := missing_labels(labels)).any():
@@ -209,8 +209,8 @@ def _if_unknown(others: list[str], from_unlabeled: bool) -> tuple[str, ...]:
     if unknown is None or from_unlabeled:
         return ()
     return (
-        f"bags labeled {unknown!r} are treated as negative. If some of them may be positive, choose a model of "
-        "positive and unlabeled bags, such as --model pu.",
+        f"bags labeled {unknown!r} are treated as negative. If some of them may be positive, choose a model "
+        "of positive and unlabeled bags, such as --model pu.",
     )
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-# Python advice, as a regular expression, and the advice for the command line. The first match of each applies.
+# Python advice, as a regular expression, and the advice for the command line.
 _REMEDIES = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in {
         # gaps and features
-        r"(contains infinity: .*); remove or impute it, for instance with OnInstances\(.*?\)\) in a pipeline": (
+        r"(contains infinity: .*); remove or impute it, for instance with OnInstances.* in a pipeline": (
             r"\1; correct the value, or leave the cell empty"
         ),
         r"remove or impute it, for instance with OnInstances\(SimpleImputer\(\)\) in a pipeline": (
@@ -19,7 +19,7 @@ _REMEDIES = tuple(
             "bagwise fit and bagwise compare replace missing values by medians; correct infinite values"
         ),
         r"remove them with OnInstances\(VarianceThreshold\(\)\)": "name the other features with --features",
-        r"linear and kernel models have a parameter scale; for other models use OnInstances\(StandardScaler\(\)\)": (
+        r"linear and kernel models have a parameter scale; for other models use OnInstances\S+\)\)": (
             "linear and kernel models do so by default (--set scale=standard)"
         ),
         r"scale the features \(BagPipeline with OnInstances\(StandardScaler\(\)\)\)": (
@@ -35,7 +35,7 @@ _REMEDIES = tuple(
             "use --missing skip to skip bags without a label"
         ),
         r'pass missing="skip" to': "use --missing skip to",
-        r"name the features(?: to read)?:? \(?features=\[\.\.\.\]\)?": "name the features: --features NAME,...",
+        r"name the features(?: to read)?:? \(?features=\[\.\.\.\]\)?": "name the features with --features",
         r"remove them: keep = bags\.sizes > 0, then bags\[keep\], y\[keep\]": "remove them from the data",
         r"compare them with BagStatistics\(\('size',\)\) alone": (
             "compare them with the baseline 'size of the bag' of bagwise compare"

@@ -65,10 +65,10 @@ class SavedModel:
         if not self.label_names:
             return self.model
         if label not in self.label_names:
-            given = "" if label is None else f"; got {label!r}"
+            chosen = "" if label is None else f"; got {label!r}"
             raise CommandError(
-                f"the model predicts several labels per bag: choose one of {', '.join(self.label_names)} with "
-                f"--label{given}."
+                f"the model predicts several labels per bag: choose one of {', '.join(self.label_names)} "
+                f"with --label{chosen}."
             )
         from bagwise.models.wrappers.pipeline import BagPipeline
 

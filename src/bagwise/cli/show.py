@@ -81,8 +81,8 @@ def _without_imputation(parameters: dict[str, Any]) -> tuple[dict[str, Any], boo
     """Return the parameters of the model after median imputation, and whether there is any."""
     if not str(parameters.get("oninstances__transformer", "")).startswith("SimpleImputer("):
         return parameters, False
-    own = ("memory", "steps", "transform_input", "verbose", "oninstances")
-    names = [name for name in parameters if "__" not in name and name not in own]
+    of_pipeline = ("memory", "steps", "transform_input", "verbose", "oninstances")
+    names = [name for name in parameters if "__" not in name and name not in of_pipeline]
     prefix = f"{names[0]}__" if names else ""
     kept = {name.removeprefix(prefix): value for name, value in parameters.items() if name.startswith(prefix)}
     return {"model": parameters[names[0]], **kept} if names else parameters, bool(names)

@@ -226,7 +226,8 @@ def read_label_table(
 ) -> tuple[FolderIndex, list[str], np.ndarray, np.ndarray]:
     """Read a label table without a description.
 
-    Returns the ids, labels and other columns, the ids as text, their line numbers, and a mask of missing labels.
+    Returns the ids, labels and other columns, the ids as text, their line numbers, and a mask of missing
+    labels.
     """
     where = repr(str(table))
     header = read_header(table)

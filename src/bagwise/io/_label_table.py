@@ -59,10 +59,10 @@ def join_labels(
     name = repr(str(table))
     header = read_header(table)
     if bag not in header and not {"slide_id", *BAG_NAMES} & set(header):
-        known = f"{bag!r}, " if bag else ""
+        data_column = f"{bag!r}, " if bag else ""
         raise ValueError(
-            f"{name} has no column {known}'slide_id', 'bag_id' or 'bag'; give the column with the bag ids one "
-            f"of these names. Its columns are {', '.join(map(repr, header[:8]))}."
+            f"{name} has no column {data_column}'slide_id', 'bag_id' or 'bag'; "
+            f"rename its column with the bag ids to one of these. Its columns are {', '.join(map(repr, header[:8]))}."
         )
     index, names, lines, _ = read_label_table(table, bag if bag in header else None, label)
     if index.y is None or index.ids is None:
@@ -99,8 +99,8 @@ def join_labels(
     if missing == "raise" and (unlabelled := missing_values(y)).any():
         row = int(rows[int(np.argmax(unlabelled))])
         raise ValueError(
-            f'{name}, line {lines[row]}: the label is missing; pass missing="skip" to skip bags without a label, '
-            'or "keep" to keep them.'
+            f'{name}, line {lines[row]}: the label is missing; pass missing="skip" to skip bags without a '
+            'label, or "keep" to keep them.'
         )
     labelled, kept = treat_missing(bags._replace(bag_columns=columns), y, missing, name)
     assert kept is not None  # y is an array

@@ -168,7 +168,8 @@ def refuse_missing(
                 value_name = "label"
                 remedy = '; pass missing="skip" to skip bags without a label, or "keep" to keep them'
             raise ValueError(
-                f"{where}, {row_name(int(np.argmax(missing)))}: the {value_name} is missing ({name!r}){remedy}."
+                f"{where}, {row_name(int(np.argmax(missing)))}: the {value_name} is missing ({name!r})"
+                f"{remedy}."
             )
 
 

@@ -88,8 +88,8 @@ def load_csv(
 
     Reads files written by `save_csv`, and any text file with a header, cells separated by commas, semicolons
     or tabs, and a column with the bag id of every row. The rows may be in any order. In files separated by
-    semicolons or tabs, a comma within a number is a decimal comma: 0,5 is 0.5. A first line such as ``sep=;``,
-    which some programs write for Excel, names the separator.
+    semicolons or tabs, a comma within a number is a decimal comma: 0,5 is 0.5. A first line such as
+    ``sep=;``, which some programs write for Excel, names the separator.
 
     In a file without a description, numeric columns that vary within a bag are features. Columns that are
     constant within every bag, but not overall, are bag columns, so a label never leaks into the features.
@@ -110,8 +110,8 @@ def load_csv(
         file is ignored.
     encoding : str, optional
         The encoding of the text, such as "cp1250" or "mac-roman". By default UTF-8, or UTF-16 with a byte
-        order mark; a text file that is not valid UTF-8 is read as Windows-1252 (cp1252), in which Excel writes
-        plain CSV files in Western Europe and America.
+        order mark; a text file that is not valid UTF-8 is read as Windows-1252 (cp1252), in which Excel
+        writes plain CSV files in Western Europe and America.
     missing : {"raise", "skip", "keep"}, default="raise"
         How to treat bags without a label, which have an empty cell: "raise" raises an error; "skip" skips
         them and issues a warning with their number; "keep" reads their label as missing (NaN, or None among

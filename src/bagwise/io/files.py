@@ -104,8 +104,8 @@ def load_bags(
         options:
 
         - ``label=False``: no labels are read;
-        - `labels`: a table with one row per bag, which has the labels and further bag columns. `label` is then
-          a column of this table, and `encoding` its encoding;
+        - `labels`: a table with one row per bag, which has the labels and further bag columns. `label` is
+          then a column of this table, and `encoding` its encoding;
         - `missing`: how to treat bags without a label, as in `load_csv`.
 
     Returns

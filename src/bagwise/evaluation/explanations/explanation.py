@@ -60,8 +60,9 @@ class BagExplanation:
         Number of instances of the bag.
     columns : dict of str to array
         Table of the listed instances, the most positive first. The columns are `instance` (the index in the
-        bag), the instance columns of the bags (coordinates have a column per axis), `probability` or `score`, `posterior` if the model has one,
-        and `without`: the bag's prediction if the instance were removed (NaN if no instance is left).
+        bag), the instance columns of the bags (coordinates have a column per axis), `probability` or `score`,
+        `posterior` if the model has one, and `without`: the bag's prediction if the instance were removed
+        (NaN if no instance is left).
     features : list of (int, list of FeatureEffect)
         For the first instances: the index of the instance and its most important features.
     note : str
