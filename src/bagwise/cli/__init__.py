@@ -2,8 +2,9 @@
 
 - Subcommands: `check`, `compare`, `convert`, `demo`, `explain`, `fit`, `plot`, `predict`, `show`.
   `command` defines the dataclass of a subcommand.
-- `data` reads input files and `saved` reads model files. `models` has the short names of models and
-  `class_names` the names of labels.
+- `data` reads input files and `saved` reads model files. `models` has the short names of models,
+  `labels` prepares labels for a fit, and `class_names` has their names.
+- `interpretation` explains the scores of a fit, and `remedies` rewrites Python advice as options.
 - `screen` writes all output, `pages` writes HTML reports, `cluster` connects to Dask.
 """
 

@@ -62,7 +62,8 @@ def join_labels(
         data_column = f"{bag!r}, " if bag else ""
         raise ValueError(
             f"{name} has no column {data_column}'slide_id', 'bag_id' or 'bag'; "
-            f"rename its column with the bag ids to one of these. Its columns are {', '.join(map(repr, header[:8]))}."
+            f"rename its column with the bag ids to one of these. Its columns are "
+            f"{', '.join(map(repr, header[:8]))}."
         )
     index, names, lines, _ = read_label_table(table, bag if bag in header else None, label)
     if index.y is None or index.ids is None:
