@@ -482,3 +482,10 @@ def test_a_folder_is_scanned_with_a_separate_table_of_labels(tmp_path, capsys):
     assert "use --missing skip" in error and not PYTHON.search(error)
     assert fit(folder, path, *options, "--missing", "skip") == 0
     assert "1 .h5 file has no label; skipped" in text_of(capsys)
+
+
+def test_a_search_fitted_in_groups_is_loaded_without_trusting_its_folds(animals, tmp_path, capsys):
+    path = str(tmp_path / "m.bagwise")
+    assert fit(animals, path, "-m", "statistics-cv", "--groups", "owner") in (0, 1)
+    assert "--trust" not in capsys.readouterr().out
+    assert main(["predict", path, str(animals)]) == 0
