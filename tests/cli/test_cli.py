@@ -65,7 +65,7 @@ def test_piped_output_is_plain_with_a_line_for_each_finding(file, capsys):
     main(["check", str(file)])
     out = capsys.readouterr().out
     assert not CONTROL & set(out) and out.isascii()
-    assert sum(line.startswith("ok ") for line in out.splitlines()) == 11
+    assert sum(line.startswith("ok ") for line in out.splitlines()) == 12
 
 
 def test_on_a_terminal_rich_colours_the_same_findings(file, capsys, monkeypatch):

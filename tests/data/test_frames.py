@@ -133,3 +133,8 @@ def test_a_model_without_instance_predictions_is_refused(fitted):
     _, bags, y = fitted
     with pytest.raises(TypeError, match="BagStatistics has no instance-level predictions"):
         instance_frame(BagStatistics().fit(bags, y), bags)
+
+
+def test_a_frame_with_a_single_row_is_a_bag():
+    bags = Bags.from_frame(pd.DataFrame({"bag": ["a"], "x": [1.0], "z": [2.0]}), bag="bag", features=["x"])
+    assert len(bags) == 1 and bags.instance_columns["z"].tolist() == [2.0]

@@ -76,7 +76,7 @@ def _describes_bags(values: np.ndarray, offsets: np.ndarray) -> bool:
     """Return whether a column is constant within every bag but differs between bags."""
     missing = values != values  # True for NaN; a bag that contains only NaN is constant
     changes = (values[1:] != values[:-1]) & ~(missing[1:] & missing[:-1])
-    changes = changes.reshape(len(changes), -1).any(axis=1)
+    changes = changes.any(axis=tuple(range(1, changes.ndim)))
     at_border = np.zeros(len(changes), dtype=bool)
     at_border[offsets[1:-1] - 1] = True
     return bool(changes.any() and not changes[~at_border].any())
