@@ -8,16 +8,25 @@ from collections.abc import Iterator
 from typing import Any
 from zipfile import ZIP_STORED, ZipFile
 
-from bagwise.persist.known_types import is_known, name_here, name_in_files
+import numpy as np
+
+from bagwise._core.files.damage import read_array_header, refuse_false_sizes
+from bagwise.persist.known_types import loaders_of, name_here, name_in_files
 
 _SCHEMA = "schema.json"
+# The arrays of a sparse matrix.
+_SPARSE = {"data.npy", "format.npy", "indices.npy", "indptr.npy", "shape.npy", "_is_array.npy"}
+# Compressed sparse matrices may grow by this many bytes, or this many times the size of the archive. `save`
+# stores them without compression; version 0.2.0 did not.
+_ROOM, _RATIO = 2**26, 20
 # The loaders with which skops marks code instead of values.
 _FUNCTIONS = {"FunctionNode", "MethodNode", "PartialNode", "OperatorFuncNode"}
 _BOOLEANS = {"bool", "bool_"}
 
 
 def read_schema(archive: bytes) -> dict[str, Any]:
-    """Read the description of all objects, and check the sizes in the archive."""
+    """Read the description of all objects, and check the entries of the archive."""
+    refuse_false_sizes(io.BytesIO(archive))
     with ZipFile(io.BytesIO(archive)) as file:
         members = file.infolist()
         # Compression is refused, because a small compressed archive could exhaust the memory.
@@ -25,19 +34,72 @@ def read_schema(archive: bytes) -> dict[str, Any]:
             raise ValueError("an entry is compressed; model files have only uncompressed entries")
         if sum(member.file_size for member in members) > len(archive):
             raise ValueError("the sizes of its entries exceed the size of the archive")
+        if len({member.filename for member in members}) < len(members):
+            raise ValueError("two of its entries have the same name")
+        room = max(_ROOM, _RATIO * len(archive))
         for member in members:
-            with file.open(member) as content:
-                packed = content.read(2) == b"PK"
-            if packed:
-                _check_sparse(file.read(member))
+            if member.filename.endswith(".npy"):
+                with file.open(member) as content:
+                    _check_array(content)
+            elif member.filename.endswith(".npz"):
+                room -= _check_sparse(file.read(member), room)
         return json.loads(file.read(_SCHEMA))
 
 
-def _check_sparse(content: bytes) -> None:
-    """Raise an error if a sparse matrix has invalid indices, with which compiled code could crash."""
+def member_names(archive: bytes) -> set[str]:
+    """Return the names of the entries of an archive."""
+    with ZipFile(io.BytesIO(archive)) as file:
+        return set(file.namelist())
+
+
+def _check_array(content: Any) -> None:
+    """Raise an error for an array of items without bytes, and for booleans other than 0 and 1."""
+    shape, dtype = read_array_header(content)
+    if dtype.itemsize == 0 and 0 not in shape:
+        raise ValueError(f"an array of shape {shape} has items of no bytes")
+    if dtype == np.bool_ and np.frombuffer(content.read(), dtype=np.uint8).max(initial=0) > 1:
+        raise ValueError("an array of booleans has other values than 0 and 1")
+
+
+def _check_sparse(content: bytes, room: int) -> int:
+    """Check a sparse matrix, and return the number of bytes by which it grows when it is decompressed.
+
+    The declared sizes are compared before anything is decompressed, and no more bytes than these are
+    decompressed. Compiled code could crash with invalid indices.
+    """
     from scipy.sparse import load_npz
 
-    load_npz(io.BytesIO(content)).check_format(full_check=True)
+    with ZipFile(io.BytesIO(content)) as file:
+        names = set(file.namelist())
+        if not names <= _SPARSE or len(names) < len(file.infolist()):
+            raise ValueError(f"a sparse matrix consists of the arrays {sorted(names)}")
+        growth = max(0, sum(member.file_size for member in file.infolist()) - len(content))
+        if growth > room:
+            raise ValueError(f"a sparse matrix grows by {growth:,} bytes; at most {room:,} are allowed")
+    refuse_false_sizes(io.BytesIO(content))
+    matrix = load_npz(io.BytesIO(content))
+    if matrix.format not in ("csr", "csc"):
+        raise ValueError(f"a sparse matrix has the format {matrix.format!r}")
+    matrix.check_format(full_check=True)
+    return growth
+
+
+def without_compression(archive: bytes) -> bytes:
+    """Return a copy of an archive in which sparse matrices are stored without compression."""
+    written = io.BytesIO()
+    with ZipFile(io.BytesIO(archive)) as old, ZipFile(written, "w", ZIP_STORED) as new:
+        for name in old.namelist():
+            content = old.read(name)
+            new.writestr(name, _uncompressed(content) if name.endswith(".npz") else content)
+    return written.getvalue()
+
+
+def _uncompressed(content: bytes) -> bytes:
+    written = io.BytesIO()
+    with ZipFile(io.BytesIO(content)) as old, ZipFile(written, "w", ZIP_STORED) as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name))
+    return written.getvalue()
 
 
 def with_schema(archive: bytes, schema: dict[str, Any]) -> bytes:
@@ -65,7 +127,7 @@ def rename_for_skops(schema: dict[str, Any]) -> None:
 def unknown_types(schema: dict[str, Any]) -> list[str]:
     """Return the names of the types and functions in an archive that are not known to be safe."""
     names = ((node["__module__"], node["__class__"]) for node in nodes(schema))
-    return sorted({f"{module}.{name}" for module, name in names if not is_known(str(module), str(name))})
+    return sorted({f"{module}.{name}" for module, name in names if not loaders_of(str(module), str(name))})
 
 
 def all_types(schema: dict[str, Any]) -> list[str]:
@@ -77,7 +139,7 @@ def unknown_functions(schema: dict[str, Any]) -> list[str]:
     """Return the names of the functions in an archive that are not known to be safe."""
     functions = [node for node in nodes(schema) if node.get("__loader__") in _FUNCTIONS]
     named = {(str(node["__module__"]), str(node["__class__"])) for node in functions}
-    return sorted(f"{module}.{name}" for module, name in named if not is_known(module, name))
+    return sorted(f"{module}.{name}" for module, name in named if not loaders_of(module, name))
 
 
 def mend_keys(schema: dict[str, Any]) -> None:

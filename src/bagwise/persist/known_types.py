@@ -1,10 +1,13 @@
-"""The types that can be restored from a model file, because restoring them executes no code.
+"""The types that can be restored from a model file, and the loaders that may restore them.
 
-Any other type is refused, with its name in the error message, unless the user trusts it. Some types are
-excluded although skops or scikit-learn would restore them. Their state contains indices that compiled code
-uses without a check, so a forged file could crash the process at the first prediction. These types are trees
-and tree ensembles (forests, boosting), libsvm's SVMs (such as `SVC`), neighbor trees, and `RandomState`,
-whose position numpy does not check.
+skops stores the name of a loader with every type: one assigns attributes, one calls the type with arguments,
+one reads an array. A type is known together with its loaders, because a forged file could combine a harmless
+type with another loader: a sparse matrix whose attributes are assigned, or a type that is called with any
+arguments. Any other type is refused, with its name in the error message, unless the user trusts it.
+
+Some types of scikit-learn are not known, because compiled code uses their attributes as indices, and nothing
+checks these: trees and tree ensembles (forests, boosting), and nearest-neighbor trees. Others are checked
+after they have been restored (`consistency.py`).
 """
 
 from __future__ import annotations
@@ -102,7 +105,7 @@ _SCIKIT_LEARN = {
     "sklearn.ensemble": "BaggingClassifier BaggingRegressor StackingClassifier StackingRegressor "
     "VotingClassifier VotingRegressor",
     "sklearn.feature_selection": "GenericUnivariateSelect SelectFdr SelectFpr SelectFromModel SelectFwe "
-    "SelectKBest SelectPercentile VarianceThreshold chi2 f_classif f_regression",
+    "SelectKBest SelectPercentile VarianceThreshold",
     "sklearn.frozen": "FrozenEstimator",
     "sklearn.impute": "MissingIndicator SimpleImputer",
     "sklearn.isotonic": "IsotonicRegression",
@@ -112,9 +115,6 @@ _SCIKIT_LEARN = {
     "sklearn.linear_model": "ARDRegression BayesianRidge ElasticNet ElasticNetCV HuberRegressor Lars Lasso "
     "LassoCV LassoLars LinearRegression LogisticRegression LogisticRegressionCV Perceptron PoissonRegressor "
     "Ridge RidgeCV RidgeClassifier RidgeClassifierCV SGDClassifier SGDRegressor",
-    "sklearn.metrics": "accuracy_score average_precision_score balanced_accuracy_score brier_score_loss "
-    "explained_variance_score f1_score jaccard_score log_loss matthews_corrcoef mean_absolute_error "
-    "mean_squared_error precision_score r2_score recall_score roc_auc_score root_mean_squared_error",
     "sklearn.mixture": "BayesianGaussianMixture GaussianMixture",
     "sklearn.model_selection": "FixedThresholdClassifier GridSearchCV GroupKFold GroupShuffleSplit KFold "
     "LeaveOneGroupOut LeaveOneOut PredefinedSplit RandomizedSearchCV RepeatedKFold RepeatedStratifiedKFold "
@@ -129,32 +129,60 @@ _SCIKIT_LEARN = {
     "LabelEncoder MaxAbsScaler MinMaxScaler MultiLabelBinarizer Normalizer OneHotEncoder OrdinalEncoder "
     "PolynomialFeatures PowerTransformer QuantileTransformer RobustScaler SplineTransformer StandardScaler",
     "sklearn.random_projection": "GaussianRandomProjection SparseRandomProjection",
-    "sklearn.svm": "LinearSVC LinearSVR",
-    "sklearn.utils": "Bunch",
+    "sklearn.svm": "LinearSVC LinearSVR NuSVC NuSVR SVC SVR",
 }
 
-# Private types inside scikit-learn's estimators: scorers of a search, parts of a calibration, losses.
+# Functions that score features or predictions, by the public module that exports them.
+_FUNCTIONS = {
+    "sklearn.feature_selection": "chi2 f_classif f_regression",
+    "sklearn.metrics": "accuracy_score average_precision_score balanced_accuracy_score brier_score_loss "
+    "explained_variance_score f1_score jaccard_score log_loss matthews_corrcoef mean_absolute_error "
+    "mean_squared_error precision_score r2_score recall_score roc_auc_score root_mean_squared_error",
+}
+
+# Private types inside scikit-learn's estimators, by the module that defines them: scorers of a search, parts
+# of a calibration, losses. In scikit-learn 1.8, the compiled module of losses reports a name without the package.
 _INSIDE_SCIKIT_LEARN = {
-    "sklearn": "CyHalfBinomialLoss CyHalfSquaredError CyHuberLoss",
     "sklearn.calibration": "_CalibratedClassifier _SigmoidCalibration",
-    "sklearn.linear_model": "EpsilonInsensitive Hinge ModifiedHuber SquaredEpsilonInsensitive SquaredHinge",
-    "sklearn.metrics": "_MultimetricScorer _PassthroughScorer _Scorer",
+    "sklearn.metrics._scorer": "_MultimetricScorer _PassthroughScorer _Scorer",
     "sklearn.multiclass": "_ConstantPredictor",
 }
-
-# In scikit-learn 1.8, the compiled modules of these losses report a module name without the package.
-_LOSSES_OF_SCIKIT_LEARN_1_8 = {"_loss": "CyHalfBinomialLoss CyHalfSquaredError CyHuberLoss"}
-
-# Plain values, arrays, and similar types of other packages.
-_PLAIN = {
-    "builtins": "NoneType bool bytes dict float frozenset int list range set slice str tuple",
-    "collections": "Counter OrderedDict defaultdict",
-    "numpy": "bool bool_ dtype float16 float32 float64 int8 int16 int32 int64 ndarray str_ uint8 uint16 "
-    "uint32 uint64",
-    "numpy.ma": "MaskedArray",
-    "numpy.random": "Generator MT19937 PCG64",
-    "scipy.sparse": "csc_array csc_matrix csr_array csr_matrix",
+_LOSSES = {
+    "_loss": "CyHalfBinomialLoss CyHalfSquaredError CyHuberLoss",
+    "sklearn._loss._loss": "CyHalfBinomialLoss CyHalfSquaredError CyHuberLoss",
+    "sklearn.linear_model._sgd_fast": "EpsilonInsensitive Hinge ModifiedHuber SquaredEpsilonInsensitive "
+    "SquaredHinge",
 }
+
+_SCALARS = (
+    "bool bool_ float16 float32 float64 int8 int16 int32 int64 str_ uint8 uint16 uint32 uint64"
+)
+# Plain values, arrays, and similar types of other packages, by loader. `ConstructorFromReduceNode` calls the
+# type; `nodes.py` checks the arguments.
+_PLAIN = {
+    "BytesNode": {"builtins": "bytes"},
+    "ConstructorFromReduceNode": {"builtins": "frozenset range"},
+    "DTypeNode": {"numpy": "dtype"},
+    "DefaultDictNode": {"collections": "defaultdict"},
+    "DictNode": {"builtins": "dict", "collections": "Counter OrderedDict", "sklearn.utils": "Bunch"},
+    "JsonNode": {"builtins": "str"},
+    "ListNode": {"builtins": "list"},
+    "MaskedArrayNode": {"numpy.ma": "MaskedArray"},
+    "NdArrayNode": {"numpy": f"ndarray {_SCALARS}"},
+    "RandomGeneratorNode": {"numpy.random": "Generator"},
+    "RandomStateNode": {"numpy.random.mtrand": "RandomState"},
+    "SetNode": {"builtins": "set"},
+    "SliceNode": {"builtins": "slice"},
+    "SparseMatrixNode": {"scipy.sparse": "csc_array csc_matrix csr_array csr_matrix"},
+    "TupleNode": {"builtins": "tuple"},
+    "TypeNode": {"builtins": "bool bytes dict float int list set str tuple", "numpy": _SCALARS},
+}
+
+# Our types that are named tuples.
+_NAMED_TUPLES = frozenset(
+    "BernoulliParams CategoricalParams CategoricalPrior DiagonalParams EnsembleInstances GaussianParams "
+    "GaussianPrior MarkovParams MarkovPrior MixtureParams".split()
+)
 
 
 def _names(modules: dict[str, str]) -> set[str]:
@@ -172,30 +200,43 @@ def _our_types() -> dict[str, tuple[str, str]]:
 
 # Identifiers of our types, with the module and the name of the class.
 OUR_TYPES = _our_types()
-SCIKIT_LEARN_TYPES = frozenset(_names(_SCIKIT_LEARN))
+SCIKIT_LEARN_TYPES = frozenset(_names(_SCIKIT_LEARN) | _names(_FUNCTIONS))
 _IDENTIFIERS = {location: identifier for identifier, location in OUR_TYPES.items()}
-_EXPORTED = SCIKIT_LEARN_TYPES | _names(_PLAIN)
-_NOT_EXPORTED = _names(_INSIDE_SCIKIT_LEARN)
-_OUTSIDE_SCIKIT_LEARN = _names(_LOSSES_OF_SCIKIT_LEARN_1_8)
 
 
-def is_known(module: str, name: str) -> bool:
-    """Return whether a type or function, with its name in model files, is known to be safe to restore.
+def _loaders() -> dict[str, set[str]]:
+    """Return the loaders of every known type, by its name in model files."""
+    tables = [("ObjectNode", _names(_SCIKIT_LEARN) | _names(_INSIDE_SCIKIT_LEARN))]
+    tables += [("FunctionNode", _names(_FUNCTIONS)), ("LossNode", _names(_LOSSES))]
+    tables += [(loader, _names(modules)) for loader, modules in _PLAIN.items()]
+    tables += [("ObjectNode", {f"bagwise.{name}" for name in OUR_TYPES if name not in _NAMED_TUPLES})]
+    tables += [("TupleNode", {f"bagwise.{name}" for name in _NAMED_TUPLES})]
+    loaders: dict[str, set[str]] = {}
+    for loader, names in tables:
+        for name in names:
+            loaders.setdefault(name, set()).add(loader)
+    return loaders
 
-    For other packages, module names are cut before the first private part. For example,
-    ``sklearn.preprocessing._data.StandardScaler`` becomes ``sklearn.preprocessing.StandardScaler``.
+
+_LOADERS = _loaders()
+# Types that are stored with the public module that exports them.
+_EXPORTED = SCIKIT_LEARN_TYPES.union(*(_names(modules) for modules in _PLAIN.values()))
+
+
+def loaders_of(module: str, name: str) -> frozenset[str]:
+    """Return the loaders that may restore a type or function, by its name in model files.
+
+    Types and functions without loaders are not known to be safe.
     """
-    if module == "bagwise":
-        return name in OUR_TYPES
-    public = f"{_public(module)}.{name}"
-    return public in _EXPORTED or public in _NOT_EXPORTED or f"{module}.{name}" in _OUTSIDE_SCIKIT_LEARN
+    return frozenset(_LOADERS.get(f"{module}.{name}", ()))
 
 
 def name_in_files(module: str, name: str) -> tuple[str, str]:
     """Return the module and name of a type in model files.
 
     Our types have the module "bagwise" and their identifier as name. Known types of other packages have the
-    public module that exports them. All other types have the module that defines them.
+    public module that exports them: ``sklearn.preprocessing._data.StandardScaler`` becomes
+    ``sklearn.preprocessing.StandardScaler``. All other types have the module that defines them.
     """
     identifier = _IDENTIFIERS.get((module, name))
     if identifier is not None:

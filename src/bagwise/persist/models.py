@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import inspect
-import io
 import json
-from collections.abc import Iterable
+import warnings
+from collections.abc import Collection, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bagwise._core.files.damage import refuse_false_sizes
 from bagwise._core.types import FilePath
 from bagwise._version import __version__
 from bagwise.persist.archive import (
     all_types,
+    member_names,
     mend_keys,
     read_schema,
     rename_for_files,
@@ -24,10 +24,13 @@ from bagwise.persist.archive import (
     unknown_functions,
     unknown_types,
     with_schema,
+    without_compression,
 )
 from bagwise.persist.card import make_card, name_of
+from bagwise.persist.consistency import refuse_inconsistent_parts
 from bagwise.persist.files import read_model, write_model
-from bagwise.persist.known_types import is_known
+from bagwise.persist.known_types import loaders_of, name_in_files
+from bagwise.persist.node_checks import check_nodes
 from bagwise.persist.upgrades import upgrade
 
 
@@ -88,7 +91,7 @@ def save(model: Any, path: FilePath, *, about: dict[str, Any] | None = None) -> 
                 "code; pass the name of the function if it has one, or save the model with pickle."
             )
     try:
-        archive = skops.dumps(model)
+        archive = without_compression(skops.dumps(model))
         schema = read_schema(archive)
         mend_keys(schema)
         rename_for_files(schema)
@@ -101,15 +104,23 @@ def save(model: Any, path: FilePath, *, about: dict[str, Any] | None = None) -> 
             f"this {type(model).__name__} contains the function {functions[0]!r}, but model files cannot "
             "contain code; save the model with pickle, or remove the function."
         )
-    card = make_card(model, trusted=unknown_types(schema), about=about)
+    unknown = unknown_types(schema)
+    card = make_card(model, trusted=unknown, about=about)
     archive = with_schema(archive, schema)
     try:  # test this before writing, so that no unreadable file is left
-        _restored(skops, archive, schema)
+        _restored(skops, archive, schema, trusted=unknown)
     except Exception as error:
         raise TypeError(
             f"this {type(model).__name__} cannot be saved: restoring it failed with: {_sentence(error)}"
         ) from error
-    return write_model(path, card, archive)
+    written = write_model(path, card, archive)
+    if unknown:
+        warnings.warn(
+            f"{str(path)!r} contains {', '.join(map(repr, unknown))}, not known to be safe: load the file with "
+            f"trusted={unknown!r}.",
+            stacklevel=2,
+        )
+    return written
 
 
 def load(path: FilePath, *, trusted: Iterable[str | type] = ()) -> Any:
@@ -156,7 +167,6 @@ def load(path: FilePath, *, trusted: Iterable[str | type] = ()) -> Any:
     format, card, archive = read_model(path)
     skops = _skops()
     try:
-        refuse_false_sizes(io.BytesIO(archive))
         schema = upgrade(read_schema(archive), format)
         unknown = unknown_types(schema)
     except Exception as error:
@@ -174,19 +184,20 @@ def load(path: FilePath, *, trusted: Iterable[str | type] = ()) -> Any:
             f"{'it' if len(unknown) == 1 else 'them'} and the author of the file, pass trusted={unknown!r}."
         )
     try:
-        model = _restored(skops, archive, schema)
-        refuse_other_centers(model)
-        return model
+        return _restored(skops, archive, schema, trusted=names)
     except Exception as error:
         raise ValueError(
             f"{str(path)!r} cannot be restored: {_sentence(error)} The file was written by {_versions(card)}."
         ) from error
 
 
-def _restored(skops: Any, archive: bytes, schema: dict[str, Any]) -> Any:
+def _restored(skops: Any, archive: bytes, schema: dict[str, Any], *, trusted: Collection[str]) -> Any:
     """Restore a model from an archive and a schema with the names of model files, which is modified."""
+    check_nodes(schema, member_names(archive), trusted)
     rename_for_skops(schema)
-    return skops.loads(with_schema(archive, schema), trusted=all_types(schema))
+    model = skops.loads(with_schema(archive, schema), trusted=all_types(schema))
+    refuse_inconsistent_parts(model, trusted)
+    return model
 
 
 def _refuse_other_than_json(about: Any) -> None:
@@ -218,7 +229,7 @@ def _is_function(value: Any) -> bool:
     if not (inspect.isroutine(code) or isinstance(code, np.ufunc)):
         return False
     module, name = getattr(value, "__module__", None), getattr(value, "__name__", None)
-    return not is_known(str(module), str(name))
+    return not loaders_of(*name_in_files(str(module), str(name)))
 
 
 def _shown(value: Any) -> str:
@@ -248,35 +259,3 @@ def _versions(card: dict[str, Any]) -> str:
     if not isinstance(versions, dict):
         return "an unknown version"
     return ", ".join(f"{name} {version}" for name, version in versions.items()) or "an unknown version"
-
-
-def refuse_other_centers(model: Any) -> None:
-    """Raise an error if a k-means model inside `model` has centers with the wrong number of features.
-
-    scikit-learn compares the number of features of instances only with ``n_features_in_``. Its compiled code
-    would read beyond the memory of shorter centers. Our compiled code has its own check
-    (`refuse_other_widths`).
-    """
-    waiting, seen = [model], {id(model)}
-    while waiting:
-        item = waiting.pop()
-        parts = _parts(item)
-        centers = parts.get("cluster_centers_") if isinstance(parts, dict) else None
-        if centers is not None and np.shape(centers)[1:] != (parts.get("n_features_in_"),):
-            raise ValueError(
-                f"its {type(item).__name__} has centers of shape {np.shape(centers)}, but "
-                f"n_features_in_={parts.get('n_features_in_')}"
-            )
-        for part in parts.values() if isinstance(parts, dict) else parts:
-            if id(part) not in seen:
-                seen.add(id(part))
-                waiting.append(part)
-
-
-def _parts(item: Any) -> Any:
-    """Return the parts of an object: a dictionary of attributes, or a sequence of elements."""
-    if isinstance(item, (list, tuple, dict, set, frozenset)):
-        return item
-    if isinstance(item, np.ndarray):
-        return item.ravel().tolist() if item.dtype == object else ()
-    return getattr(item, "__dict__", ())

@@ -60,13 +60,7 @@ def refuse_false_sizes(file: Any) -> None:
                     f"{member.compress_size:,}."
                 )
             with archive.open(member) as stream:
-                version = np.lib.format.read_magic(stream)
-                read = (
-                    np.lib.format.read_array_header_1_0
-                    if version == (1, 0)
-                    else np.lib.format.read_array_header_2_0
-                )
-                shape, _, dtype = read(stream)
+                shape, dtype = read_array_header(stream)
                 claimed = stream.tell() + math.prod(map(int, shape)) * dtype.itemsize
             if claimed != member.file_size and not dtype.hasobject:
                 raise ValueError(
@@ -74,6 +68,15 @@ def refuse_false_sizes(file: Any) -> None:
                     f"but {member.file_size:,} bytes are stored."
                 )
     file.seek(0)
+
+
+def read_array_header(stream: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Read the shape and dtype of an npy file."""
+    version = np.lib.format.read_magic(stream)
+    format = np.lib.format
+    read = format.read_array_header_1_0 if version == (1, 0) else format.read_array_header_2_0
+    shape, _, dtype = read(stream)
+    return shape, dtype
 
 
 def _number_of_members(file: Any) -> int:
