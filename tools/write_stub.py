@@ -19,7 +19,8 @@ def stub() -> str:
         for module, names in bagwise._PUBLIC.items()
         for name in names
     ]
-    return HEAD + "".join(imports) + "\n__all__: list[str]\n"
+    modules = [f"from bagwise import {module} as {module}\n" for module in bagwise._MODULES]
+    return HEAD + "".join(modules + imports) + "\n__all__: list[str]\n"
 
 
 if __name__ == "__main__":

@@ -135,15 +135,19 @@ _PUBLIC = {
     "evaluation.pu_reports": ["PUReport", "pu_report"],
     "report": ["write_report"],
 }
+# Modules with documented functions that are not exported here: `bagwise.persist.read_card`.
+_MODULES = ["persist"]
 _WHERE = {name: module for module, names in _PUBLIC.items() for name in names}
 
 __all__ = ["__version__", *sorted(_WHERE)]
 
 
 def __getattr__(name):
-    if name in _WHERE:
-        from importlib import import_module
+    from importlib import import_module
 
+    if name in _MODULES:
+        return import_module(f"bagwise.{name}")
+    if name in _WHERE:
         value = getattr(import_module(f"bagwise.{_WHERE[name]}"), name)
         globals()[name] = value
         return value
@@ -151,4 +155,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_MODULES})

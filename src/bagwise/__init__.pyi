@@ -1,6 +1,7 @@
 # Written by `make format` (tools/write_stub.py) from the names in __init__.py.
 # ruff: noqa: I001
 from bagwise._version import __version__ as __version__
+from bagwise import persist as persist
 from bagwise.exceptions import ClassPriorWarning as ClassPriorWarning
 from bagwise.exceptions import ComparisonInterrupted as ComparisonInterrupted
 from bagwise.exceptions import PositiveClassWarning as PositiveClassWarning

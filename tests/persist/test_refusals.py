@@ -23,7 +23,6 @@ from bagwise import (
     save,
 )
 from bagwise.persist import read_card
-from bagwise.persist.known_types import is_known
 
 
 class ThirdParty(MILogisticRegression):
@@ -62,20 +61,6 @@ def test_other_files_are_refused_by_name(tmp_path):
         load(other)
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "nothing.bagwise")
-
-
-def test_a_random_state_needs_trust(tmp_path):
-    path = save(MILogisticRegression(random_state=np.random.RandomState(3)), tmp_path / "model.bagwise")
-    (name,) = read_card(path)["trusted"]
-    with pytest.raises(ValueError, match=r"RandomState', not known to be safe"):
-        load(path)
-    model = load(path, trusted=[name])
-    assert model.random_state.randint(1000) == np.random.RandomState(3).randint(1000)
-
-
-def test_a_random_state_is_not_known_by_its_public_name_either():
-    assert not is_known("numpy.random", "RandomState")
-    assert not is_known("numpy.random.mtrand", "RandomState")
 
 
 def test_a_type_of_ours_without_an_identifier_can_be_trusted_as_any_other(tmp_path, monkeypatch):

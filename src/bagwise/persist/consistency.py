@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ _LINEAR = {
     "sklearn.svm": "LinearSVC LinearSVR",
 }
 _SVMS = "NuSVC NuSVR SVC SVR"
+_SCALARS = (str, int, float, np.generic, type(None))
 # The largest position in the state of numpy's generators: behind the last of the stored numbers.
 _POSITIONS = {"MT19937": ("pos", 624), "Philox": ("buffer_pos", 4)}
 
@@ -55,7 +56,7 @@ def refuse_inconsistent_parts(model: Any, trusted: Collection[str] = ()) -> None
             except Exception as error:  # of other types than expected
                 raise ValueError(f"its {type(item).__name__} is inconsistent: {error}") from error
         for part in _parts(item):
-            if id(part) not in seen:
+            if not isinstance(part, _SCALARS) and id(part) not in seen:
                 seen.add(id(part))
                 waiting.append(part)
 
@@ -68,13 +69,15 @@ def _parts(item: Any) -> list[Any]:
         return list(item)
     if isinstance(item, np.ndarray):
         return item.ravel().tolist() if item.dtype == object else []
-    slots = (slot for cls in type(item).__mro__ for slot in _slots_of(cls))
-    return [*getattr(item, "__dict__", {}).values(), *(getattr(item, slot, None) for slot in slots)]
+    attributes = list(getattr(item, "__dict__", {}).values())
+    return attributes + [getattr(item, slot, None) for slot in _slots(type(item))]
 
 
-def _slots_of(cls: type) -> tuple[str, ...]:
-    slots = vars(cls).get("__slots__", ())
-    return (slots,) if isinstance(slots, str) else tuple(slots)
+@cache
+def _slots(cls: type) -> list[str]:
+    """Return the names of the attributes that instances store outside of their ``__dict__``."""
+    slots = [vars(base).get("__slots__", ()) for base in cls.__mro__]
+    return [name for names in slots for name in ((names,) if isinstance(names, str) else names)]
 
 
 def _require(condition: Any, fault: str) -> None:

@@ -12,12 +12,13 @@ from collections.abc import Callable, Collection
 from math import prod
 from typing import Any
 
-from bagwise.persist.known_types import loaders_of
+from bagwise.persist.known_types import loaders_of, name_in_files
 
 Node = dict[str, Any]
 
 # The oldest skops protocol of model files; skops refuses protocols that are newer than itself.
 _PROTOCOL = 2
+_KEYS = ("__loader__", "__module__", "__class__")
 # Loaders that read an archive member, with the end of its name.
 _SUFFIXES = {"BytesNode": ".bin", "NdArrayNode": ".npy", "SparseMatrixNode": ".npz"}
 # The largest pool of numpy's seed sequences; the default is 4, and mixing takes the square of its size.
@@ -47,12 +48,12 @@ def check_nodes(schema: Node, members: Collection[str], trusted: Collection[str]
         node = waiting.pop()
         loader, name = _loader(node), f"{node['__module__']}.{node['__class__']}"
         loaders = loaders_of(node["__module__"], node["__class__"])
-        _require(
-            loader in loaders if loaders else name in trusted, f"{loader} would restore {name!r}, unlike save"
-        )
+        if not (loader in loaders if loaders else name in trusted and not is_alias(node)):
+            raise _fault(f"{loader} would restore {name!r}")
         # skops restores nodes with the same id once, from the first one, whatever the others contain.
         identity = node.get("__id__")
-        _require(identity is None or type(identity) is int, f"the id of a node is {identity!r}")
+        if not (identity is None or type(identity) is int):
+            raise _fault(f"the id of a node is {identity!r}")
         if identity is not None and firsts.setdefault(identity, node) != node:
             identity = None
             del node["__id__"]
@@ -71,18 +72,25 @@ def check_nodes(schema: Node, members: Collection[str], trusted: Collection[str]
         waiting.extend(_PARTS[loader](node) if loaders else _nodes_inside(node))
 
 
+def is_alias(node: Node) -> bool:
+    """Return whether a node has the name of a known type in another module than `save` writes."""
+    module, name = str(node["__module__"]), str(node["__class__"])
+    return name_in_files(module, name) != (module, name)
+
+
 def _require(condition: bool, fault: str) -> None:
     if not condition:
-        raise ValueError(f"its description of the model was not written by save: {fault}")
+        raise _fault(fault)
+
+
+def _fault(fault: str) -> ValueError:
+    return ValueError(f"its description of the model was not written by save: {fault}")
 
 
 def _loader(node: Any) -> str:
     """Return the loader of a node, after the check that this is a node."""
-    keys = ("__loader__", "__module__", "__class__")
-    _require(
-        isinstance(node, dict) and all(isinstance(node.get(key), str) for key in keys),
-        f"{str(node)[:60]!r} is not a node",
-    )
+    if not isinstance(node, dict) or not all(isinstance(node.get(key), str) for key in _KEYS):
+        raise _fault(f"{str(node)[:60]!r} is not a node")
     return str(node["__loader__"])
 
 
@@ -105,8 +113,9 @@ def _nodes_inside(node: Node) -> list[Node]:
 
 def _items(node: Node) -> list[Node]:
     content = node.get("content")
-    _require(isinstance(content, list), f"the content of {node['__loader__']} is not a list")
-    return list(content or ())
+    if not isinstance(content, list):
+        raise _fault(f"the content of {node['__loader__']} is not a list")
+    return content
 
 
 def _named(node: Node, names: Collection[str]) -> list[Node]:
@@ -121,7 +130,8 @@ def _named(node: Node, names: Collection[str]) -> list[Node]:
 
 def _is(node: Any, *loaders: str) -> Node:
     """Return the node, after the check of its loader."""
-    _require(_loader(node) in loaders, f"{node['__loader__']} is not one of {', '.join(loaders)}")
+    if _loader(node) not in loaders:
+        raise _fault(f"{node['__loader__']} is not one of {', '.join(loaders)}")
     return node  # type: ignore[no-any-return]
 
 

@@ -43,6 +43,8 @@ def reading(path: Any, kind: str) -> Iterator[None]:
 def refuse_false_sizes(file: Any) -> None:
     """Raise an error if the sizes that an npz file claims differ from its content, before allocating memory.
 
+    The same holds for booleans other than 0 and 1, and for items of no bytes, of which there can be any number.
+
     The list of arrays has no checksum: an array that zipfile skips, or whose name has changed, would be
     missing without an error.
     """
@@ -60,23 +62,25 @@ def refuse_false_sizes(file: Any) -> None:
                     f"{member.compress_size:,}."
                 )
             with archive.open(member) as stream:
-                shape, dtype = read_array_header(stream)
+                version = np.lib.format.read_magic(stream)
+                read = (
+                    np.lib.format.read_array_header_1_0
+                    if version == (1, 0)
+                    else np.lib.format.read_array_header_2_0
+                )
+                shape, _, dtype = read(stream)
                 claimed = stream.tell() + math.prod(map(int, shape)) * dtype.itemsize
+                booleans = stream.read() if dtype == np.bool_ and claimed == member.file_size else b""
             if claimed != member.file_size and not dtype.hasobject:
                 raise ValueError(
                     f"the array {member.filename[:-4]!r} has shape {shape}, which takes {claimed:,} bytes, "
                     f"but {member.file_size:,} bytes are stored."
                 )
+            if dtype.itemsize == 0 and 0 not in shape:
+                raise ValueError(f"the array {member.filename[:-4]!r} has shape {shape}, but no content.")
+            if booleans.strip(b"\x00\x01"):
+                raise ValueError(f"the array {member.filename[:-4]!r} has booleans other than 0 and 1.")
     file.seek(0)
-
-
-def read_array_header(stream: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Read the shape and dtype of an npy file."""
-    version = np.lib.format.read_magic(stream)
-    format = np.lib.format
-    read = format.read_array_header_1_0 if version == (1, 0) else format.read_array_header_2_0
-    shape, _, dtype = read(stream)
-    return shape, dtype
 
 
 def _number_of_members(file: Any) -> int:
