@@ -22,7 +22,8 @@ SHARES = {
     "rules": 8,
     "kernels": 6,
     "formats": 5,
-    "damage": 26,
+    "damage": 20,
+    "forgeries": 6,
     "commands": 2,
 }
 _SLICE = 400

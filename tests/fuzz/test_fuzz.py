@@ -14,6 +14,7 @@ from bagwise.cli.parser import COMMANDS
 # Cases of each kind, about a minute of processor time in total; estimators are split for two workers.
 PARTS = [("estimators", 0, 120), ("estimators", 120, 120), ("damage", 0, 200), ("rules", 0, 150)]
 PARTS += [("kernels", 0, 200), ("formats", 0, 200), ("commands", 0, 15)]
+PARTS += [("forgeries", 0, 150)]
 # A model file that declares an array of 16 GB; only child processes have a memory limit.
 PARTS += [("damage", 6424, 1)]
 # Regression cases: names of Parquet columns that are not text, wrong values in a column of a scan, a part of
@@ -28,6 +29,11 @@ def test_a_part_of_the_campaign(kind, first, count):
     assert not tally.failures, f"{tally}\n\n{tally.report()}"
     assert sum(tally.outcomes.values()) == count
     assert count == 1 or tally.outcomes["good"] > 0
+
+
+def test_a_few_forged_model_files():
+    tally = driver.campaign("forgeries", 0, 6)
+    assert not tally.failures and sum(tally.outcomes.values()) == 6, tally.report()
 
 
 @pytest.mark.slow

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.svm import SVC
 from tests.persist.models import (
     DATA,
     forge,
@@ -59,6 +59,13 @@ def test_a_model_without_a_fit_has_a_card_too(tmp_path):
     assert card["features"]["number"] is None and card["classes"] is None
     assert card["parameters"]["milogisticregression__alpha"] == "inf"
     assert load(path).get_params()["milogisticregression__alpha"] == np.inf
+
+
+def test_cards_are_read_after_importing_the_package_only(fitted, tmp_path):
+    path = save(fitted, tmp_path / "model.bagwise")
+    code = f"import bagwise; print(bagwise.persist.read_card({str(path)!r})['class'])"
+    child = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert child.stdout.strip() == "bagwise.MILogisticRegression"
 
 
 def test_a_failed_save_leaves_the_old_file(fitted, tmp_path):
@@ -113,9 +120,12 @@ def test_show_shows_the_card(fitted, tmp_path, capsys):
 
 
 def test_show_names_the_types_that_want_trust(tmp_path, capsys):
-    model = make_pipeline(BagStatistics(), SVC()).fit(DATA.bags, DATA.y)
-    assert main(["show", str(save(model, tmp_path / "model.bagwise"))]) == 0
-    assert "trusted=['sklearn.svm._classes.SVC']" in capsys.readouterr().out
+    model = make_pipeline(BagStatistics(), KNeighborsClassifier(algorithm="brute")).fit(DATA.bags, DATA.y)
+    with pytest.warns(UserWarning, match="KNeighborsClassifier"):
+        path = save(model, tmp_path / "model.bagwise")
+    assert main(["show", str(path)]) == 0
+    shown = "trusted=['sklearn.neighbors._classification.KNeighborsClassifier']"
+    assert shown in capsys.readouterr().out
 
 
 def test_show_tells_of_damage_in_one_sentence_with_status_2(fitted, tmp_path, capsys):
@@ -161,5 +171,6 @@ def test_forged_versions_do_not_hide_why_a_file_is_refused(fitted, tmp_path):
 
 def test_a_pipeline_that_ends_in_boosting_has_a_card(tmp_path):
     model = make_pipeline(BagStatistics(), GradientBoostingClassifier(n_estimators=2)).fit(DATA.bags, DATA.y)
-    card = read_card(save(model, tmp_path / "model.bagwise"))
+    with pytest.warns(UserWarning, match=r"'sklearn\.tree\._tree\.Tree'"):
+        card = read_card(save(model, tmp_path / "model.bagwise"))
     assert card["class"] == "sklearn.pipeline.Pipeline" and card["training"]["digest"] is None

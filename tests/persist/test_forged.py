@@ -8,17 +8,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
 from tests.persist.models import DATA, SPARSE, forge, round_trip
 
 from bagwise import (
-    ClusterEmbedding,
     DiverseDensity,
     MILogisticRegression,
     MIMixture,
     SetKernelSVC,
     load,
-    make_bag_pipeline,
     save,
 )
 
@@ -113,16 +110,6 @@ class TestForged:
         again = round_trip(forged, tmp_path)
         with pytest.raises(ValueError, match=r"is damaged|mismatch|incompatible"):
             again.predict(bags)
-
-    def test_centers_of_fewer_features_are_refused(self, tmp_path):
-        model = make_bag_pipeline(ClusterEmbedding(3, random_state=0), LogisticRegression())
-        model.fit(DATA.bags, DATA.y)
-        clusterer = model[0].clusterer_
-        clusterer.cluster_centers_ = clusterer.cluster_centers_[:, :1].copy()
-        with pytest.raises(
-            ValueError, match=r"restored: its KMeans has centers of shape \(3, 1\), but n_features_in_=4"
-        ):
-            round_trip(model, tmp_path)
 
     def test_a_schema_of_nonsense_is_a_sentence(self, fitted, tmp_path):
         path = save(fitted, tmp_path / "model.bagwise")

@@ -18,7 +18,7 @@ from bagwise import (
     trusted_types,
 )
 from bagwise.persist import known_types
-from bagwise.persist.known_types import OUR_TYPES, SCIKIT_LEARN_TYPES
+from bagwise.persist.known_types import OUR_TYPES, SCIKIT_LEARN_TYPES, loaders_of
 from bagwise.testing import all_estimators, example_of
 
 
@@ -30,6 +30,29 @@ def test_listed_types_exist_and_every_estimator_is_listed():
     for cls in estimators:
         if cls not in (Family, Link, Rule):  # base classes, which no model contains
             assert OUR_TYPES[cls.__name__] == (cls.__module__, cls.__name__)
+
+
+def test_named_tuples_are_listed_as_such():
+    tuples = {name for name, (module, cls) in OUR_TYPES.items() if issubclass(_class(module, cls), tuple)}
+    assert tuples == known_types._NAMED_TUPLES
+
+
+def _class(module, name):
+    return getattr(import_module(module), name)
+
+
+def test_no_name_of_code_or_memory_is_known():
+    for name in (
+        "os.system",
+        "builtins.eval",
+        "builtins.list",
+        "sklearn.metrics.log_loss",
+        "sklearn.svm.SVC",
+    ):
+        module, _, cls = name.rpartition(".")
+        assert not loaders_of(module, cls) & {"ConstructorFromReduceNode", "PartialNode", "MethodNode"}
+    assert loaders_of("scipy.sparse", "csr_array") == {"SparseMatrixNode"}
+    assert not loaders_of("sklearn.tree._tree", "Tree") and not loaders_of("numpy.random", "RandomState")
 
 
 def test_identifiers_are_unique():

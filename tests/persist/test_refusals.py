@@ -12,6 +12,7 @@ from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
+from tests.persist import forging
 from tests.persist.models import DATA, assert_predicts_alike, kernel
 
 from bagwise import (
@@ -69,7 +70,8 @@ def test_a_type_of_ours_without_an_identifier_can_be_trusted_as_any_other(tmp_pa
     monkeypatch.setitem(sys.modules, "bagwise.plugin", module)
     monkeypatch.setattr(ThirdParty, "__module__", "bagwise.plugin")
     model = ThirdParty(random_state=0).fit(DATA.bags, DATA.y)
-    path = save(model, tmp_path / "third_party.bagwise")
+    with pytest.warns(UserWarning, match=re.escape("with trusted=['bagwise.plugin.ThirdParty']")):
+        path = save(model, tmp_path / "third_party.bagwise")
     with pytest.raises(ValueError, match=re.escape("pass trusted=['bagwise.plugin.ThirdParty']")):
         load(path)
     assert_predicts_alike(model, load(path, trusted=[ThirdParty]))
@@ -77,7 +79,10 @@ def test_a_type_of_ours_without_an_identifier_can_be_trusted_as_any_other(tmp_pa
 
 def test_types_of_strangers_are_refused_by_name_until_they_are_trusted(tmp_path):
     model = make_pipeline(BagStatistics(), RandomForestClassifier(3, random_state=0)).fit(DATA.bags, DATA.y)
-    path = save(model, tmp_path / "forest.bagwise")
+    with pytest.warns(
+        UserWarning, match=r"forest\.bagwise' contains .*'sklearn\.tree\._tree\.Tree', not known"
+    ):
+        path = save(model, tmp_path / "forest.bagwise")
     with pytest.raises(
         ValueError, match=r"forest\.bagwise' contains .*'sklearn\.tree\._tree\.Tree', not known"
     ):
@@ -88,11 +93,18 @@ def test_types_of_strangers_are_refused_by_name_until_they_are_trusted(tmp_path)
         load(path, trusted=[name for name in wanted if name != "sklearn.tree._tree.Tree"])
     np.testing.assert_array_equal(load(path, trusted=wanted).predict(DATA.bags), model.predict(DATA.bags))
 
-    machine = make_pipeline(BagStatistics(), SVC()).fit(DATA.bags, DATA.y)
-    save(machine, path)
-    with pytest.raises(ValueError, match=r"sklearn\.svm\._classes\.SVC"):
+
+def test_a_validated_type_is_checked_unless_it_is_trusted(tmp_path):
+    svm = SVC().fit(DATA.bags.instances, DATA.bags.instances[:, 0] > 0)
+    path = save(svm, tmp_path / "svm.bagwise")
+
+    def shift(schema, members):
+        forging.set_attribute(schema, "SVC", "_gamma", forging.value("wide"))
+
+    forging.forge_nodes(path, shift)
+    with pytest.raises(ValueError, match=r"its SVC is inconsistent: _gamma is 'wide'"):
         load(path)
-    np.testing.assert_array_equal(load(path, trusted=[SVC]).predict(DATA.bags), machine.predict(DATA.bags))
+    assert load(path, trusted=[SVC])._gamma == "wide"
 
 
 def test_a_third_party_estimator_is_trusted_by_its_class(tmp_path, monkeypatch):
@@ -102,7 +114,8 @@ def test_a_third_party_estimator_is_trusted_by_its_class(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "strangers_module", module)
     monkeypatch.setattr(ThirdParty, "__module__", "strangers_module")
     model = ThirdParty(random_state=0).fit(DATA.bags, DATA.y)
-    path = save(model, tmp_path / "third_party.bagwise")
+    with pytest.warns(UserWarning, match=re.escape("with trusted=['strangers_module.ThirdParty']")):
+        path = save(model, tmp_path / "third_party.bagwise")
     with pytest.raises(ValueError, match=re.escape("pass trusted=['strangers_module.ThirdParty']")):
         load(path)
     for trusted in ([ThirdParty], "strangers_module.ThirdParty", ("strangers_module.ThirdParty",)):

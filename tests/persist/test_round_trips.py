@@ -1,20 +1,27 @@
 """Round trips of models through files."""
 
+import os
 import pickle
+from zipfile import ZIP_STORED, ZipFile
 
 import joblib
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.base import is_regressor
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.decomposition import PCA
+from sklearn.cluster import MiniBatchKMeans
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
 from sklearn.ensemble import StackingClassifier, VotingClassifier
 from sklearn.feature_selection import SelectKBest
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, OneHotEncoder, RobustScaler
+from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 from tests.persist.models import DATA, SPARSE, assert_predicts_alike, assert_same, labels_for, round_trip
 
 import bagwise
@@ -170,6 +177,72 @@ def test_what_else_stands_in_models_comes_back(name, tmp_path):
 def test_keys_of_dictionaries_come_back(weights, tmp_path):
     model = make_bag_pipeline(MILogisticRegression(class_weight=weights), memory=None)
     assert round_trip(model, tmp_path)[-1].class_weight == weights
+
+
+CELLS = np.round(DATA.bags.instances)[: len(DATA.y)]
+OF_SCIKIT_LEARN = {
+    "libsvm": SVC(),
+    "libsvm, probabilities": SVC(kernel="poly", probability=True, random_state=0),
+    "libsvm, linear": SVC(kernel="linear", class_weight="balanced"),
+    "libsvm, precomputed": SVC(kernel="precomputed"),
+    "libsvm, sparse": NuSVC(nu=0.2),
+    "libsvm, regression": NuSVR(),
+    "libsvm, sparse regression": SVR(),
+    "averaged gradients": SGDClassifier(average=True, random_state=0),
+    "one-hot": OneHotEncoder(drop="if_binary", min_frequency=3, handle_unknown="infrequent_if_exist"),
+    "one-hot, dropped": OneHotEncoder(drop="first", sparse_output=False, handle_unknown="ignore"),
+    "bins": KBinsDiscretizer(3),
+    "clusters": MiniBatchKMeans(3, n_init=1, random_state=0),
+    "components": make_pipeline(RobustScaler(), IncrementalPCA(2), TruncatedSVD(1)),
+    "ranges": ColumnTransformer([("a", "passthrough", [0]), ("b", FunctionTransformer(), slice(1, 3))]),
+    "a search over a range": GridSearchCV(LogisticRegression(), {"max_iter": range(100, 102)}, cv=2),
+}
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.parametrize("name", OF_SCIKIT_LEARN)
+def test_what_compiled_code_trusts_comes_back(name, tmp_path):
+    model, y = OF_SCIKIT_LEARN[name], DATA.y if "regression" not in name else CELLS[:, 0]
+    data = CELLS @ CELLS.T if "precomputed" in name else sp.csr_array(CELLS) if "sparse" in name else CELLS
+    again = round_trip(model.fit(data, y), tmp_path)
+    assert read_card(tmp_path / "model.bagwise")["trusted"] == []
+    for method in ("predict", "transform", "decision_function"):
+        if hasattr(model, method):
+            first, second = getattr(model, method)(data), getattr(again, method)(data)
+            assert abs(first - second).max() == 0
+
+
+def test_an_example_of_ours_loads_without_trust(tmp_path):
+    model = make_pipeline(BagStatistics(), SVC()).fit(DATA.bags, DATA.y)
+    assert_predicts_alike(model, round_trip(model, tmp_path))
+
+
+def test_a_random_state_comes_back(tmp_path):
+    model = MILogisticRegression(random_state=np.random.RandomState(3)).fit(DATA.bags, DATA.y)
+    again = round_trip(model, tmp_path)
+    assert again.random_state.randint(1000) == model.random_state.randint(1000)
+
+
+@pytest.mark.parametrize("bits", [np.random.MT19937, np.random.PCG64, np.random.Philox, np.random.SFC64])
+def test_a_generator_comes_back(bits, tmp_path):
+    model = BagStatistics()
+    model.generator_ = np.random.Generator(bits(5))
+    model.generator_.random(3)
+    assert round_trip(model, tmp_path).generator_.random() == model.generator_.random()
+
+
+def test_a_number_of_threads_is_limited_to_this_computer(tmp_path):
+    model = MiniBatchKMeans(3, n_init=1, random_state=0).fit(CELLS)
+    model._n_threads = 10**6
+    assert round_trip(model, tmp_path)._n_threads == os.cpu_count()
+
+
+def test_sparse_matrices_are_stored_without_compression(tmp_path):
+    path = save(SetKernelSVC().fit(SPARSE, DATA.y), tmp_path / "model.bagwise")
+    with ZipFile(path) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith(".npz")]
+        with archive.open(name) as member, ZipFile(member) as arrays:
+            assert all(part.compress_type == ZIP_STORED for part in arrays.infolist())
 
 
 def test_an_estimate_of_the_prior_comes_back(tmp_path):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection
 from functools import cache, partial
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -124,17 +125,19 @@ def _check_linear(model: Any) -> None:
         return
     coef, n_features = attributes["coef_"], attributes.get("n_features_in_")
     shape = np.shape(coef) if not sp.issparse(coef) else coef.shape
-    _require(len(shape) in (1, 2) and shape[-1] == n_features, f"coef_ has shape {shape} for {n_features} features")
+    _require(
+        len(shape) in (1, 2) and shape[-1] == n_features, f"coef_ has shape {shape} for {n_features} features"
+    )
     _require(coef.dtype.kind == "f", "coef_ is not an array of floating-point numbers")
     intercept = np.asarray(attributes.get("intercept_", 0.0))
-    _require(intercept.dtype.kind in "fi" and intercept.size in (1, *shape[:-1]), "intercept_ has another shape")
+    _require(
+        intercept.dtype.kind in "fi" and intercept.size in (1, *shape[:-1]), "intercept_ has another shape"
+    )
     # Stochastic gradient descent continues from these.
-    for name in ("_standard_coef", "_average_coef"):
-        if name in attributes:
-            _is_array(name, attributes[name], coef.dtype, shape)
-    for name in ("_standard_intercept", "_average_intercept"):
-        if name in attributes:
-            _is_array(name, attributes[name], intercept.dtype, intercept.shape)
+    for other, size in (("coef", coef.size), ("intercept", intercept.size)):
+        for name in (f"_standard_{other}", f"_average_{other}"):
+            value = attributes.get(name)
+            _require(value is None or value.size == size, f"{name} has another size than {other}_")
 
 
 def _check_clusterer(model: Any) -> None:
@@ -174,16 +177,26 @@ def _check_svm(model: Any) -> None:
     support, counts = model.support_, model._n_support
     n_support = len(support)
     _is_array("support_", support, np.int32, (n_support,))
-    _require(((support >= 0) & (support < n_training)).all(), "support_ has indices outside of the training data")
+    _require(
+        ((support >= 0) & (support < n_training)).all(), "support_ has indices outside of the training data"
+    )
     _is_array("_n_support", counts, np.int32, (n_classes,))
     if is_classifier:
-        _require((counts >= 0).all() and counts.sum() == n_support, "_n_support is not the number in support_")
+        _require(
+            (counts >= 0).all() and counts.sum() == n_support, "_n_support is not the number in support_"
+        )
     vectors, coefs = model.support_vectors_, [model.dual_coef_, model._dual_coef_]
     if is_sparse:
         _require(kernel != "precomputed", "a precomputed kernel is not sparse")
-        for name, matrix in (("support_vectors_", vectors), ("dual_coef_", coefs[0]), ("_dual_coef_", coefs[1])):
+        for name, matrix in (
+            ("support_vectors_", vectors),
+            ("dual_coef_", coefs[0]),
+            ("_dual_coef_", coefs[1]),
+        ):
             _require(sp.issparse(matrix) and matrix.format == "csr", f"{name} is not a CSR matrix")
-        _require(vectors.indices.dtype == vectors.indptr.dtype == np.int32, "support_vectors_ has long indices")
+        _require(
+            vectors.indices.dtype == vectors.indptr.dtype == np.int32, "support_vectors_ has long indices"
+        )
         _is_array("support_vectors_", vectors.data, np.float64, (vectors.nnz,))
         _has_shape("support_vectors_.indptr", vectors.indptr, (n_support + 1,))
         _require(vectors.shape[1] == n_features or not n_support, "support_vectors_ has other features")
@@ -201,7 +214,7 @@ def _check_svm(model: Any) -> None:
         _is_array(name, getattr(model, name), np.float64, (n_pairs,) if model._probA.size else (0,))
     for name in ("degree", "coef0", "_gamma"):
         value = getattr(model, name)
-        _require(isinstance(value, (int, float)) and np.isfinite(value), f"{name} is {value!r}")
+        _require(isinstance(value, Real) and np.isfinite(value), f"{name} is {value!r}")
     if "class_weight_" in attributes:
         weights = model.class_weight_
         _is_array("class_weight_", weights, np.float64, np.shape(weights)[:1])
@@ -230,7 +243,9 @@ def _check_one_hot_encoder(model: Any) -> None:
         elif values.dtype.kind != "O":
             _require((values[1:] > values[:-1]).all(), "categories_ are not in order")
         if group is not None:
-            _require(np.shape(group) == (n_out,) and group.dtype.kind == "i", "the groups of categories are wrong")
+            _require(
+                np.shape(group) == (n_out,) and group.dtype.kind == "i", "the groups of categories are wrong"
+            )
             _require(group.min() >= 0, "the groups of categories are negative")
             n_out = int(group.max()) + 1
         if drop is not None:

@@ -154,9 +154,7 @@ _LOSSES = {
     "SquaredHinge",
 }
 
-_SCALARS = (
-    "bool bool_ float16 float32 float64 int8 int16 int32 int64 str_ uint8 uint16 uint32 uint64"
-)
+_SCALARS = "bool bool_ float16 float32 float64 int8 int16 int32 int64 str_ uint8 uint16 uint32 uint64"
 # Plain values, arrays, and similar types of other packages, by loader. `ConstructorFromReduceNode` calls the
 # type; `nodes.py` checks the arguments.
 _PLAIN = {

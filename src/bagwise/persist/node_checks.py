@@ -144,9 +144,7 @@ def _value(node: Any) -> Any:
 def _integer(node: Any, least: int | None = None, greatest: int | None = None) -> int:
     value = _value(node)
     _require(
-        type(value) is int
-        and (least is None or value >= least)
-        and (greatest is None or value <= greatest),
+        type(value) is int and (least is None or value >= least) and (greatest is None or value <= greatest),
         f"{value!r} is not an integer in the valid range",
     )
     return int(value)
@@ -169,7 +167,9 @@ def _dict(node: Node) -> list[Node]:
 def _text_dict(node: Any) -> Node:
     """Check that a node is a dictionary of attributes."""
     kinds = _items(_is(_is(node, "DictNode").get("key_types"), "ListNode"))
-    _require(all(_type_name(kind) == "builtins.str" for kind in kinds), "the name of an attribute is not text")
+    _require(
+        all(_type_name(kind) == "builtins.str" for kind in kinds), "the name of an attribute is not text"
+    )
     return node  # type: ignore[no-any-return]
 
 
