@@ -33,7 +33,7 @@ from tests.fuzz.damage import read_or_refused
 from tests.fuzz.judging import shown
 from tests.persist import forging
 
-from bagwise import Bags, BagStatistics, MILogisticRegression, load, make_noisy_or_bags, save
+from bagwise import BagStatistics, MILogisticRegression, load, make_noisy_or_bags, save
 from bagwise.persist.known_types import _LOADERS
 from bagwise.testing import all_estimators, example_of
 
@@ -262,7 +262,7 @@ def _insert(schema: Any, members: Any, rng: np.random.Generator) -> str:
     """Replace a node by one that would take memory, or read other memory."""
     node = _any_node(schema, rng)
     much = forging.value(10**9)
-    known = forging.node("", _some(_PAIRS, rng)[0])
+    known = forging.node("ConstructorFromReduceNode", _some(_PAIRS, rng)[0])
     state = copy.deepcopy(_some(_STATES, rng))
     state["buffer_pos"] = state["pos"] = _some([-1, 5, 625, 2**31 - 5], rng)
     if "pos" in state["state"]:
@@ -272,7 +272,7 @@ def _insert(schema: Any, members: Any, rng: np.random.Generator) -> str:
         shared = {**forging.sequence(shared, shared, kind="list"), "__id__": 10**6 + depth + 1}
     makers = {
         "a call": lambda: forging.call("builtins.list", forging.call("builtins.range", much)),
-        "a call of a known type": lambda: {**known, "__loader__": "ConstructorFromReduceNode", "content": _items()},
+        "a call of a known type": lambda: {**known, "content": _items()},
         "a long range": lambda: forging.call("builtins.range", much),
         "a sparse object": lambda: forging.sparse_object(members, 4),
         "a sparse matrix": lambda: _sparse(members, rng),

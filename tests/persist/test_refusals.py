@@ -70,7 +70,7 @@ def test_a_type_of_ours_without_an_identifier_can_be_trusted_as_any_other(tmp_pa
     monkeypatch.setitem(sys.modules, "bagwise.plugin", module)
     monkeypatch.setattr(ThirdParty, "__module__", "bagwise.plugin")
     model = ThirdParty(random_state=0).fit(DATA.bags, DATA.y)
-    with pytest.warns(UserWarning, match=re.escape("with trusted=['bagwise.plugin.ThirdParty']")):
+    with pytest.warns(UserWarning, match=re.escape("pass trusted=['bagwise.plugin.ThirdParty']")):
         path = save(model, tmp_path / "third_party.bagwise")
     with pytest.raises(ValueError, match=re.escape("pass trusted=['bagwise.plugin.ThirdParty']")):
         load(path)
@@ -114,7 +114,7 @@ def test_a_third_party_estimator_is_trusted_by_its_class(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "strangers_module", module)
     monkeypatch.setattr(ThirdParty, "__module__", "strangers_module")
     model = ThirdParty(random_state=0).fit(DATA.bags, DATA.y)
-    with pytest.warns(UserWarning, match=re.escape("with trusted=['strangers_module.ThirdParty']")):
+    with pytest.warns(UserWarning, match=re.escape("pass trusted=['strangers_module.ThirdParty']")):
         path = save(model, tmp_path / "third_party.bagwise")
     with pytest.raises(ValueError, match=re.escape("pass trusted=['strangers_module.ThirdParty']")):
         load(path)

@@ -191,7 +191,7 @@ OF_SCIKIT_LEARN = {
     "averaged gradients": SGDClassifier(average=True, random_state=0),
     "one-hot": OneHotEncoder(drop="if_binary", min_frequency=3, handle_unknown="infrequent_if_exist"),
     "one-hot, dropped": OneHotEncoder(drop="first", sparse_output=False, handle_unknown="ignore"),
-    "bins": KBinsDiscretizer(3),
+    "bins": KBinsDiscretizer(3, strategy="uniform"),
     "clusters": MiniBatchKMeans(3, n_init=1, random_state=0),
     "components": make_pipeline(RobustScaler(), IncrementalPCA(2), TruncatedSVD(1)),
     "ranges": ColumnTransformer([("a", "passthrough", [0]), ("b", FunctionTransformer(), slice(1, 3))]),

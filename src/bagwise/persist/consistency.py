@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection
-from functools import cache, partial
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -74,7 +74,6 @@ def _parts(item: Any) -> list[Any]:
     return attributes + [getattr(item, slot, None) for slot in _slots(type(item))]
 
 
-@cache
 def _slots(cls: type) -> list[str]:
     """Return the names of the attributes that instances store outside of their ``__dict__``."""
     slots = [vars(base).get("__slots__", ()) for base in cls.__mro__]
@@ -214,7 +213,7 @@ def _check_svm(model: Any) -> None:
         _is_array(name, getattr(model, name), np.float64, (n_pairs,) if model._probA.size else (0,))
     for name in ("degree", "coef0", "_gamma"):
         value = getattr(model, name)
-        _require(isinstance(value, Real) and np.isfinite(value), f"{name} is {value!r}")
+        _require(isinstance(value, Real) and np.isfinite(float(value)), f"{name} is {value!r}")
     if "class_weight_" in attributes:
         weights = model.class_weight_
         _is_array("class_weight_", weights, np.float64, np.shape(weights)[:1])
@@ -272,7 +271,7 @@ def _check_generator(generator: Any) -> None:
 
 
 def _check_position(name: str, state: dict[str, Any]) -> None:
-    """numpy does not check the position from which it returns the next stored number."""
+    """Numpy does not check the position from which it returns the next stored number."""
     if name in _POSITIONS:
         key, last = _POSITIONS[name]
         _require(0 <= state[key] <= last, f"the position {state[key]} is outside of its state")

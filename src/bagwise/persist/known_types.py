@@ -141,7 +141,7 @@ _FUNCTIONS = {
 }
 
 # Private types inside scikit-learn's estimators, by the module that defines them: scorers of a search, parts
-# of a calibration, losses. In scikit-learn 1.8, the compiled module of losses reports a name without the package.
+# of a calibration, losses. In scikit-learn 1.8, the module of losses reports a name without the package.
 _INSIDE_SCIKIT_LEARN = {
     "sklearn.calibration": "_CalibratedClassifier _SigmoidCalibration",
     "sklearn.metrics._scorer": "_MultimetricScorer _PassthroughScorer _Scorer",
@@ -178,8 +178,18 @@ _PLAIN = {
 
 # Our types that are named tuples.
 _NAMED_TUPLES = frozenset(
-    "BernoulliParams CategoricalParams CategoricalPrior DiagonalParams EnsembleInstances GaussianParams "
-    "GaussianPrior MarkovParams MarkovPrior MixtureParams".split()
+    {
+        "BernoulliParams",
+        "CategoricalParams",
+        "CategoricalPrior",
+        "DiagonalParams",
+        "EnsembleInstances",
+        "GaussianParams",
+        "GaussianPrior",
+        "MarkovParams",
+        "MarkovPrior",
+        "MixtureParams",
+    }
 )
 
 

@@ -116,8 +116,8 @@ def save(model: Any, path: FilePath, *, about: dict[str, Any] | None = None) -> 
     written = write_model(path, card, archive)
     if unknown:
         warnings.warn(
-            f"{str(path)!r} contains {', '.join(map(repr, unknown))}, not known to be safe: load the file with "
-            f"trusted={unknown!r}.",
+            f"{str(path)!r} contains {', '.join(map(repr, unknown))}, not known to be safe; to load it, "
+            f"pass trusted={unknown!r}.",
             stacklevel=2,
         )
     return written

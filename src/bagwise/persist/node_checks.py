@@ -1,15 +1,14 @@
 """Checks of the nodes of a schema: what every loader of skops would do, before it does anything.
 
-A node describes one object: a type, the name of the skops loader that restores it, and the nodes of its parts.
-A forged file can contain any combination. Here, a known type is restored only by its own loaders
-(`loaders_of`), each loader gets parts of the kinds that `save` writes, and every array is read once.
+A node describes one object: its type, the name of the skops loader that restores it, and the nodes of its
+parts. A forged file can contain any combination. These checks allow a known type only with its own loaders
+(`loaders_of`), require parts of the kinds that `save` writes, and let only one object read each array.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection
-from math import prod
 from typing import Any
 
 from bagwise.persist.known_types import loaders_of, name_in_files
@@ -121,18 +120,16 @@ def _items(node: Node) -> list[Node]:
 def _named(node: Node, names: Collection[str]) -> list[Node]:
     """Return the values of a content with exactly these names."""
     content = node.get("content")
-    _require(
-        isinstance(content, dict) and content.keys() == set(names),
-        f"the content of {node['__loader__']} is not {', '.join(names)}",
-    )
+    if not isinstance(content, dict) or content.keys() != set(names):
+        raise _fault(f"the content of {node['__loader__']} is not {', '.join(names)}")
     return [content[name] for name in names]
 
 
-def _is(node: Any, *loaders: str) -> Node:
+def _is(node: Any, *loaders: str) -> Any:
     """Return the node, after the check of its loader."""
     if _loader(node) not in loaders:
         raise _fault(f"{node['__loader__']} is not one of {', '.join(loaders)}")
-    return node  # type: ignore[no-any-return]
+    return node
 
 
 def _value(node: Any) -> Any:
@@ -164,13 +161,18 @@ def _dict(node: Node) -> list[Node]:
     return [types, *(_is(kind, "TypeNode") for kind in kinds), *(content or {}).values()]
 
 
-def _text_dict(node: Any) -> Node:
+def _text_dict(node: Any) -> Any:
     """Check that a node is a dictionary of attributes."""
     kinds = _items(_is(_is(node, "DictNode").get("key_types"), "ListNode"))
     _require(
         all(_type_name(kind) == "builtins.str" for kind in kinds), "the name of an attribute is not text"
     )
-    return node  # type: ignore[no-any-return]
+    return node
+
+
+def _is_known(node: Any) -> bool:
+    _loader(node)
+    return bool(loaders_of(node["__module__"], node["__class__"]))
 
 
 def _type_name(node: Any) -> str:
@@ -203,8 +205,8 @@ def _array(node: Node) -> list[Node]:
     _require(fits, "the shape of an array is not that of its content")
     if others:  # numpy would descend into nested values of any length
         _require(
-            all(not isinstance(_value(item), (list, dict)) for item in level),
-            "an array of several dimensions contains other than plain values",
+            all(not isinstance(_value(item), (list, dict)) for item in level if _is_known(item)),
+            "an array of several dimensions has items that are not plain values",
         )
     return [shape, *_items(node)]
 

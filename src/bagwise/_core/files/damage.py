@@ -43,7 +43,8 @@ def reading(path: Any, kind: str) -> Iterator[None]:
 def refuse_false_sizes(file: Any) -> None:
     """Raise an error if the sizes that an npz file claims differ from its content, before allocating memory.
 
-    The same holds for booleans other than 0 and 1, and for items of no bytes, of which there can be any number.
+    It also raises an error for booleans other than 0 and 1, and for items that have no bytes: there could be
+    any number of these.
 
     The list of arrays has no checksum: an array that zipfile skips, or whose name has changed, would be
     missing without an error.
