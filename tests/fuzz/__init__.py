@@ -10,6 +10,7 @@ with a function ``run(seed)``:
 `kernels`      every public kernel of bags and instances
 `formats`      unusual bags, written and read in every format
 `damage`       damaged data files of every format, model files and indexes of scans
+`forgeries`    model files of every estimator whose objects, arrays and values are recombined
 `commands`     every command of the command line, with unusual arguments
 =============  ==================================================================================
 

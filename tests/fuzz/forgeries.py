@@ -163,12 +163,12 @@ def _call_all(model: Any, data: list[Any]) -> list[str]:
 # ---------------------------------------------------------------- changes of a file
 
 
-def _some(items: list[Any], rng: np.random.Generator) -> Any:
+def _draw(items: list[Any], rng: np.random.Generator) -> Any:
     return items[rng.integers(len(items))]
 
 
 def _any_node(schema: Any, rng: np.random.Generator) -> Any:
-    return _some(list(forging.all_nodes(schema))[1:], rng)
+    return _draw(list(forging.all_nodes(schema))[1:], rng)
 
 
 def _become(node: dict[str, Any], other: dict[str, Any]) -> None:
@@ -178,13 +178,13 @@ def _become(node: dict[str, Any], other: dict[str, Any]) -> None:
 
 def _loader(schema: Any, members: Any, rng: np.random.Generator) -> str:
     node = _any_node(schema, rng)
-    node["__loader__"] = _some(_LOADER_NAMES, rng)
+    node["__loader__"] = _draw(_LOADER_NAMES, rng)
     return f"{node['__class__']} by {node['__loader__']}"
 
 
 def _type(schema: Any, members: Any, rng: np.random.Generator) -> str:
     node = _any_node(schema, rng)
-    name = _some(_STRANGE, rng) if rng.random() < 0.2 else _some(_PAIRS, rng)[0]
+    name = _draw(_STRANGE, rng) if rng.random() < 0.2 else _draw(_PAIRS, rng)[0]
     node["__module__"], _, node["__class__"] = name.rpartition(".")
     return f"{name} by {node['__loader__']}"
 
@@ -193,28 +193,28 @@ def _type_of_loader(schema: Any, members: Any, rng: np.random.Generator) -> str:
     """Another type that the same loader restores."""
     node = _any_node(schema, rng)
     names = [name for name, loader in _PAIRS if loader == node["__loader__"]]
-    name = _some(names, rng)
+    name = _draw(names, rng)
     node["__module__"], _, node["__class__"] = name.rpartition(".")
     return name
 
 
 def _swap(schema: Any, members: Any, rng: np.random.Generator) -> str:
     first, second = _any_node(schema, rng), _any_node(schema, rng)
-    one, other = copy.deepcopy(first), copy.deepcopy(second)
-    _become(first, other)
-    _become(second, one)
-    return f"{one['__class__']} and {other['__class__']}"
+    before, after = copy.deepcopy(first), copy.deepcopy(second)
+    _become(first, after)
+    _become(second, before)
+    return f"{before['__class__']} and {after['__class__']}"
 
 
 def _swap_kind(schema: Any, members: Any, rng: np.random.Generator) -> str:
     """Swap two attributes of the same kind, such as two arrays."""
     first = _any_node(schema, rng)
     alike = [node for node in forging.all_nodes(schema) if node["__loader__"] == first["__loader__"]]
-    second = _some(alike, rng)
-    one, other = copy.deepcopy(first), copy.deepcopy(second)
-    _become(first, other)
-    _become(second, one)
-    return str(one["__class__"])
+    second = _draw(alike, rng)
+    before, after = copy.deepcopy(first), copy.deepcopy(second)
+    _become(first, after)
+    _become(second, before)
+    return str(before["__class__"])
 
 
 def _identity(schema: Any, members: Any, rng: np.random.Generator) -> str:
@@ -227,24 +227,24 @@ def _file(schema: Any, members: Any, rng: np.random.Generator) -> str:
     readers = [node for node in forging.all_nodes(schema) if "file" in node]
     if not readers:
         return "none"
-    node = _some(readers, rng)
-    node["file"] = _some([*sorted(members), "schema.json", "absent.npy"], rng)
+    node = _draw(readers, rng)
+    node["file"] = _draw([*sorted(members), "schema.json", "absent.npy"], rng)
     return str(node["file"])
 
 
 def _attribute(schema: Any, members: Any, rng: np.random.Generator) -> str:
     """Remove an attribute, or add one that may hide a method or a constant of the class."""
     objects = [node for node in forging.all_nodes(schema) if node["__loader__"] == "ObjectNode"]
-    node = _some(objects, rng)
+    node = _draw(objects, rng)
     if not isinstance(node.get("content"), dict) or not isinstance(node["content"].get("content"), dict):
         return "none"
     attributes = node["content"]["content"]
     if rng.random() < 0.5 and attributes:
-        name = _some(sorted(attributes), rng)
+        name = _draw(sorted(attributes), rng)
         index = list(attributes).index(name)
         del attributes[name], node["content"]["key_types"]["content"][index]
         return f"without {name}"
-    name = _some(["_impl", "_sparse_kernels", "predict", "__dict__", "__class__", "steps", "classes_"], rng)
+    name = _draw(["_impl", "_sparse_kernels", "predict", "__dict__", "__class__", "steps", "classes_"], rng)
     if name not in attributes:
         node["content"]["key_types"]["content"].append(forging.of_type("builtins", "str"))
     attributes[name] = copy.deepcopy(_any_node(schema, rng))
@@ -253,7 +253,7 @@ def _attribute(schema: Any, members: Any, rng: np.random.Generator) -> str:
 
 def _json(schema: Any, members: Any, rng: np.random.Generator) -> str:
     nodes = [node for node in forging.all_nodes(schema) if node["__loader__"] == "JsonNode"]
-    node, item = _some(nodes, rng), _some(_VALUES, rng)
+    node, item = _draw(nodes, rng), _draw(_VALUES, rng)
     was, node["content"] = node["content"], json.dumps(item)
     return f"{was} is {item!r}"
 
@@ -262,9 +262,9 @@ def _insert(schema: Any, members: Any, rng: np.random.Generator) -> str:
     """Replace a node by one that would take memory, or read other memory."""
     node = _any_node(schema, rng)
     much = forging.value(10**9)
-    known = forging.node("ConstructorFromReduceNode", _some(_PAIRS, rng)[0])
-    state = copy.deepcopy(_some(_STATES, rng))
-    state["buffer_pos"] = state["pos"] = _some([-1, 5, 625, 2**31 - 5], rng)
+    typed = forging.node("ConstructorFromReduceNode", _draw(_PAIRS, rng)[0])
+    state = copy.deepcopy(_draw(_STATES, rng))
+    state["buffer_pos"] = state["pos"] = _draw([-1, 5, 625, 2**31 - 5], rng)
     if "pos" in state["state"]:
         state["state"]["pos"] = state["pos"]
     shared = {**forging.sequence(*([forging.value(1)] * 9), kind="list"), "__id__": 10**6}
@@ -272,12 +272,12 @@ def _insert(schema: Any, members: Any, rng: np.random.Generator) -> str:
         shared = {**forging.sequence(shared, shared, kind="list"), "__id__": 10**6 + depth + 1}
     makers = {
         "a call": lambda: forging.call("builtins.list", forging.call("builtins.range", much)),
-        "a call of a known type": lambda: {**known, "content": _items()},
+        "a call of a known type": lambda: {**typed, "content": _items()},
         "a long range": lambda: forging.call("builtins.range", much),
         "a sparse object": lambda: forging.sparse_object(members, 4),
         "a sparse matrix": lambda: _sparse(members, rng),
-        "a random state": lambda: forging.random_state(int(_some([-1, 0, 624, 625, 2**31 - 5], rng))),
-        "a generator": lambda: forging.generator(state, pool_size=int(_some([0, 4, 10**8], rng))),
+        "a random state": lambda: forging.random_state(int(_draw([-1, 0, 624, 625, 2**31 - 5], rng))),
+        "a generator": lambda: forging.generator(state, pool_size=int(_draw([0, 4, 10**8], rng))),
         "a claimed array": lambda: _claimed(members, rng),
         "shared lists": lambda: forging.node(
             "NdArrayNode", "numpy.ndarray", type="json", content=[shared, shared],
@@ -289,7 +289,7 @@ def _insert(schema: Any, members: Any, rng: np.random.Generator) -> str:
         arguments = [much, forging.value([1, 2]), copy.deepcopy(_any_node(schema, rng))]
         return forging.sequence(*arguments[: rng.integers(1, 4)])
 
-    name = _some(list(makers), rng)
+    name = _draw(list(makers), rng)
     identity = node.get("__id__")
     _become(node, makers[name]())
     if rng.random() < 0.5 and identity is not None:
@@ -298,25 +298,25 @@ def _insert(schema: Any, members: Any, rng: np.random.Generator) -> str:
 
 
 def _claimed(members: dict[str, bytes], rng: np.random.Generator) -> dict[str, Any]:
-    name = str(_some(["x.bin", "x.npy", "x"], rng))
-    members[name] = forging.claimed_array((10**13,), str(_some(["<f8", "<U0", "|b1"], rng)))
+    name = str(_draw(["x.bin", "x.npy", "x"], rng))
+    members[name] = forging.claimed_array((10**13,), str(_draw(["<f8", "<U0", "|b1"], rng)))
     return forging.node("NdArrayNode", "numpy.ndarray", type="numpy", file=name)
 
 
 def _sparse(members: dict[str, bytes], rng: np.random.Generator) -> dict[str, Any]:
-    index = int(_some([0, 3, -1, 10**6, 2**31 - 7], rng))
+    index = int(_draw([0, 3, -1, 10**6, 2**31 - 7], rng))
     data: Any = [1.0]
     if rng.random() < 0.5:
         data = forging.claimed_array((3 * 10**8,)) + bytes(10**7)
     arrays = forging.sparse_arrays(data, [index], [0, 1], (1, 4))
-    name = str(_some(["y.npz", "y.npy", "y"], rng))
-    members[name] = forging.sparse_bytes(arrays, _some([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED], rng))
-    kind = _some(["csr_array", "csc_array", "csr_matrix"], rng)
+    name = str(_draw(["y.npz", "y.npy", "y"], rng))
+    members[name] = forging.sparse_bytes(arrays, _draw([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED], rng))
+    kind = _draw(["csr_array", "csc_array", "csr_matrix"], rng)
     return forging.node("SparseMatrixNode", f"scipy.sparse.{kind}", type="scipy", file=name)
 
 
 def _protocol(schema: Any, members: Any, rng: np.random.Generator) -> str:
-    schema["protocol"] = _some([0, 1, 3, True, None, "2"], rng)
+    schema["protocol"] = _draw([0, 1, 3, True, None, "2"], rng)
     return str(schema["protocol"])
 
 
@@ -325,18 +325,18 @@ def _array(schema: Any, members: dict[str, bytes], rng: np.random.Generator) -> 
     names = sorted(name for name in members if name.endswith((".npy", ".npz")))
     if not names:
         return "none"
-    name = _some(names, rng)
+    name = _draw(names, rng)
     if name.endswith(".npz"):
         with zipfile.ZipFile(io.BytesIO(members[name])) as archive:
             arrays = {inner.removesuffix(".npy"): archive.read(inner) for inner in archive.namelist()}
-        inner = _some(sorted(arrays), rng)
-        how, changed = _changed(np.load(io.BytesIO(arrays[inner])), rng)
+        inner = _draw(sorted(arrays), rng)
+        change, changed = _changed(np.load(io.BytesIO(arrays[inner])), rng)
         arrays[inner] = forging.array_bytes(changed)
         members[name] = forging.sparse_bytes(arrays)
-        return f"{inner} of {name}: {how}"
-    how, changed = _changed(np.load(io.BytesIO(members[name])), rng)
+        return f"{inner} of {name}: {change}"
+    change, changed = _changed(np.load(io.BytesIO(members[name])), rng)
     members[name] = forging.array_bytes(changed)
-    return f"{name}: {how} {changed.shape} {changed.dtype}"
+    return f"{name}: {change} {changed.shape} {changed.dtype}"
 
 
 def _changed(a: np.ndarray, rng: np.random.Generator) -> tuple[str, np.ndarray]:
@@ -356,15 +356,15 @@ def _changed(a: np.ndarray, rng: np.random.Generator) -> tuple[str, np.ndarray]:
         return "text", a.astype("U9")
     if way in (6, 7) and whole and a.size:
         a = a.copy()
-        extreme = [2**30, -1, -(2**30), 10**6, np.iinfo(a.dtype).max, np.iinfo(a.dtype).min]
+        extremes = [2**30, -1, -(2**30), 10**6, np.iinfo(a.dtype).max, np.iinfo(a.dtype).min]
         with np.errstate(over="ignore"):
-            number = np.array(extreme).astype(a.dtype)[rng.integers(6)]
+            extreme = np.array(extremes).astype(a.dtype)[rng.integers(6)]
         if way == 6:
-            a.flat[rng.integers(a.size)] = number
-            return f"one is {number}", a
-        return f"all are {number}", np.full_like(a, number)
+            a.flat[rng.integers(a.size)] = extreme
+            return f"one is {extreme}", a
+        return f"all are {extreme}", np.full_like(a, extreme)
     if way == 8 and a.dtype.kind == "f":
-        return "not finite", np.full_like(a, _some([np.nan, np.inf, 1e308, -1e308], rng))
+        return "not finite", np.full_like(a, _draw([np.nan, np.inf, 1e308, -1e308], rng))
     if way == 9 and numeric:
         return "big-endian", a.astype(a.dtype.newbyteorder(">"))
     return "permuted", rng.permutation(a.ravel()).reshape(a.shape)

@@ -121,7 +121,7 @@ def claimed_array(shape: tuple[int, ...], dtype: str = "<f8") -> bytes:
 def random_state(position: int) -> Node:
     """Return the node of a ``RandomState`` with this position, without an array."""
     state = np.random.RandomState(0).get_state(legacy=False)
-    key = sequence(*(value(int(number)) for number in state["state"]["key"]), kind="list")
+    key = sequence(*(value(int(word)) for word in state["state"]["key"]), kind="list")
     content = dictionary(
         bit_generator=value("MT19937"),
         state=dictionary(key=key, pos=value(position)),

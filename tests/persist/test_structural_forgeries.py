@@ -160,7 +160,7 @@ LOSS = forging.node(
     content=forging.sequence(forging.value(1)),
 )
 MT19937, PHILOX = np.random.MT19937(0).state, np.random.Philox(0).state
-ONE = forging.sparse_arrays([1.0], [0], [0, 1], (1, 4))
+TINY = forging.sparse_arrays([1.0], [0], [0, 1], (1, 4))
 BOMB = forging.sparse_arrays(
     forging.claimed_array((10**7,)) + bytes(8 * 10**7), np.zeros(0), [0, 10**7], (1, 4)
 )
@@ -263,10 +263,10 @@ FORGERIES = {
     "a sparse matrix that claims memory": ("sparse", other_sparse(CLAIM), "bytes are stored"),
     "a sparse matrix of other members": (
         "sparse",
-        other_sparse({**ONE, "data": forging.array_bytes(np.ones(1)), "x": np.ones(1)}),
+        other_sparse({**TINY, "data": forging.array_bytes(np.ones(1)), "x": np.ones(1)}),
         "consists of the arrays",
     ),
-    "a sparse matrix as another member": ("sparse", other_sparse(ONE, "x.npy"), "magic string|would read"),
+    "a sparse matrix as another member": ("sparse", other_sparse(TINY, "x.npy"), "magic string|would read"),
     "sparse indices outside": (
         "sparse",
         other_sparse(forging.sparse_arrays([1.0], [2**31 - 7], [0, 1], (1, 4))),
@@ -274,7 +274,7 @@ FORGERIES = {
     ),
     "a sparse matrix of another format": (
         "sparse",
-        other_sparse({**ONE, "format": np.array(b"bsr"), "data": np.ones((1, 1, 1))}),
+        other_sparse({**TINY, "format": np.array(b"bsr"), "data": np.ones((1, 1, 1))}),
         "format|shape",
     ),
     # generators of random numbers
@@ -450,7 +450,7 @@ def other_sparse_attribute(name, arrays):
 for attribute in ("dual_coef_", "_dual_coef_", "support_vectors_"):
     FORGERIES[f"{attribute} of a sparse SVC"] = (
         (SVC(kernel="linear"), sp.csr_array(X)),
-        other_sparse_attribute(attribute, ONE),
+        other_sparse_attribute(attribute, TINY),
         "SVC is inconsistent",
     )
 

@@ -8,7 +8,8 @@ never executes code.
   `card`: the description.
 - `known_types`: the types that can be restored, and their identifiers in files; a moved or renamed class
   keeps its identifier. `upgrades`: conversion of older formats.
-- `archive`: checks of the archive before it is passed to skops.
+- `archive`: checks of the archive before it is passed to skops. `node_checks`: checks of the description of
+  the model in it. `consistency`: checks of the restored model.
 - `checkpoints`: stored results and states of a fit, from which the same call continues after a crash.
 """
 

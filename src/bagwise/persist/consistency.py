@@ -37,7 +37,7 @@ _LINEAR = {
 }
 _SVMS = "NuSVC NuSVR SVC SVR"
 _SCALARS = (str, int, float, np.generic, type(None))
-# The largest position in the state of numpy's generators: behind the last of the stored numbers.
+# The largest position in the state of numpy's generators: one after the last of the stored values.
 _POSITIONS = {"MT19937": ("pos", 624), "Philox": ("buffer_pos", 4)}
 
 
@@ -115,7 +115,7 @@ def _check_axes(model: Any, axes: dict[str, str]) -> None:
                 lengths.setdefault(letter, length) == length,
                 f"{name} has shape {shape}; expected {lengths[letter]} along one axis",
             )
-        _require(np.asarray(value).dtype.kind == "f", f"{name} is not an array of floating-point numbers")
+        _require(np.asarray(value).dtype.kind == "f", f"{name} is not a floating-point array")
 
 
 def _check_linear(model: Any) -> None:
@@ -127,7 +127,7 @@ def _check_linear(model: Any) -> None:
     _require(
         len(shape) in (1, 2) and shape[-1] == n_features, f"coef_ has shape {shape} for {n_features} features"
     )
-    _require(coef.dtype.kind == "f", "coef_ is not an array of floating-point numbers")
+    _require(coef.dtype.kind == "f", "coef_ is not a floating-point array")
     intercept = np.asarray(attributes.get("intercept_", 0.0))
     _require(
         intercept.dtype.kind in "fi" and intercept.size in (1, *shape[:-1]), "intercept_ has another shape"

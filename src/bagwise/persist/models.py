@@ -59,6 +59,11 @@ def save(model: Any, path: FilePath, *, about: dict[str, Any] | None = None) -> 
     -------
     Path
 
+    Warns
+    -----
+    UserWarning
+        If `load` will need `trusted`, because the model contains types that are not known to be safe.
+
     See Also
     --------
     load : Load a saved model.
@@ -133,9 +138,9 @@ def load(path: FilePath, *, trusted: Iterable[str | type] = ()) -> Any:
     trusted : sequence of str or type
         Types (or their names) to restore in addition to the types of bagwise and the safe types of
         scikit-learn. Examples are user-defined classes, or ``"sklearn.tree._tree.Tree"`` for tree models.
-        ``bagwise show`` and the error message list the required types. Trust only types that you know. Trust
-        trees, libsvm's SVMs and neighbor trees only if you know the author of the file, because a forged
-        state can crash the process.
+        `save` warns about these types, and ``bagwise show`` and the error message list them. Trust only types
+        that you know. Trust trees and nearest neighbors of scikit-learn only if you know the author of the
+        file, because a forged state can crash the process. Attributes of trusted types are not checked.
 
     Returns
     -------
@@ -144,7 +149,7 @@ def load(path: FilePath, *, trusted: Iterable[str | type] = ()) -> Any:
     Raises
     ------
     ValueError
-        If the file is damaged, is not a model file, or contains a type that is not trusted.
+        If the file is damaged or forged, is not a model file, or contains a type that is not trusted.
 
     See Also
     --------

@@ -95,16 +95,16 @@ def _loader(node: Any) -> str:
 
 def _nodes_inside(node: Node) -> list[Node]:
     """Return the nearest nodes inside the node of a trusted type, which may have any structure."""
-    found, waiting = [], list(node.values())
+    nearest, waiting = [], list(node.values())
     while waiting:
         item = waiting.pop()
         if isinstance(item, dict) and "__loader__" in item:
-            found.append(item)
+            nearest.append(item)
         elif isinstance(item, dict):
             waiting.extend(item.values())
         elif isinstance(item, list):
             waiting.extend(item)
-    return found
+    return nearest
 
 
 # ---------------------------------------------------------------- the parts of a node, by loader
@@ -243,7 +243,7 @@ def _random_generator(node: Node) -> list[Node]:
 
 
 def _loss(node: Node) -> list[Node]:
-    """Losses have numbers as arguments and no state, which compiled code would read unchecked."""
+    """Losses have scalar arguments and no state, which compiled code would read without checks."""
     reduced = node.get("__reduce__")
     _require(isinstance(reduced, dict), "LossNode has no arguments")
     arguments = _is((reduced or {}).get("args"), "TupleNode")
