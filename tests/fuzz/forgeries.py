@@ -192,7 +192,7 @@ def _type(schema: Any, members: Any, rng: np.random.Generator) -> str:
 def _type_of_loader(schema: Any, members: Any, rng: np.random.Generator) -> str:
     """Another type that the same loader restores."""
     node = _any_node(schema, rng)
-    names = [name for name, loader in _PAIRS if loader == node["__loader__"]]
+    names = [name for name, loader in _PAIRS if loader == node["__loader__"]] or ["builtins.list"]
     name = _draw(names, rng)
     node["__module__"], _, node["__class__"] = name.rpartition(".")
     return name
@@ -322,7 +322,8 @@ def _protocol(schema: Any, members: Any, rng: np.random.Generator) -> str:
 
 def _array(schema: Any, members: dict[str, bytes], rng: np.random.Generator) -> str:
     """Replace an array by one of another shape, dtype or content."""
-    names = sorted(name for name in members if name.endswith((".npy", ".npz")))
+    # Inserted members have no digits, and may declare any size.
+    names = sorted(name for name in members if name.endswith((".npy", ".npz")) and name[0].isdigit())
     if not names:
         return "none"
     name = _draw(names, rng)
