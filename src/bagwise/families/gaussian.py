@@ -11,14 +11,15 @@ from bagwise._core.compiled.arrays import readonly, refuse_other_widths
 from bagwise.data.blocks import cut_rows
 from bagwise.families.base import Family
 from bagwise.families.moments import Moments, moments_of
-from bagwise.families.parts import complete_rows, for_kernels, part_rows, picked
+from bagwise.families.parts import for_kernels, part_rows
 from bagwise.families.prior import GaussianPrior, matrix_prior
 
 _LOG_2PI = float(np.log(2 * np.pi))
 
-# Limits on batches of rows that need a matrix per row: number of rows, and number of values in the matrices.
-_ROWS = 4096
-_MATRIX_VALUES = 2**18
+_SINGULAR = (
+    "the covariance of a component is numerically singular, for example because a few bags have "
+    "almost all of the weight; use a stronger prior, family='gaussian_diag', or more similar weights."
+)
 
 
 class GaussianParams(NamedTuple):
@@ -66,15 +67,19 @@ class Gaussian(Family):
 
     def log_density(self, X: Any, params: Any) -> np.ndarray:
         """Compute the log density of every instance, ignoring missing values."""
-        out = _log_normal(X, *params)
-        missing = np.flatnonzero(np.isnan(out))
-        for part in cut_rows(len(missing), _rows_with_matrix(X)):
-            rows = X[missing[part]]
-            seen = ~np.isnan(rows)
-            pattern, precision, half_log_det = _precisions(params.covariance, seen)
-            U = np.where(seen, rows - params.mean, 0.0)
-            distance = np.einsum("ni,ni->n", _by_pattern(U, precision, pattern), U)
-            out[missing[part]] = -0.5 * (distance + seen.sum(axis=1) * _LOG_2PI) - half_log_det[pattern]
+        whiten, half_log_det = _whitener(params.covariance)
+        precision = whiten.T @ whiten
+        out = np.empty(len(X))
+        for rows in cut_rows(len(X), part_rows(X)):
+            U = X[rows] - params.mean
+            log_root, n_seen = np.full(len(U), half_log_det), np.full(len(U), U.shape[1])
+            has_missing = np.isnan(U.sum(axis=1))
+            if has_missing.any():
+                n_seen -= np.isnan(U).sum(axis=1)
+                weight = np.zeros(len(U))  # the conditional covariances are not needed
+                U, log_root, _ = _expected(U, weight, params.covariance, precision, half_log_det)
+            Z = U @ whiten.T
+            out[rows] = -0.5 * (np.einsum("ij,ij->i", Z, Z) + n_seen * _LOG_2PI) - log_root
         return out
 
     def log_odds(self, X: Any, positive: Any, negative: Any) -> np.ndarray:
@@ -101,23 +106,16 @@ class Gaussian(Family):
         sums = second_moments(*for_kernels(X), weight, mean)
         if not np.isnan(sums).any():  # there are no missing values
             return sums
-        complete, missing = complete_rows(X)
-        sums = second_moments(*for_kernels(picked(X, complete)), *readonly(weight[complete]), mean)
-        for part in cut_rows(len(missing), _rows_with_matrix(X)):
-            # Given the observed features, the missing features are Gaussian with a linear mean and a constant
-            # covariance. The covariance is Sigma - Sigma P Sigma, where P is the precision of the observed
-            # features. It is 0 for observed features.
-            rows, (each,) = X[missing[part]], readonly(weight[missing[part]])
-            seen = ~np.isnan(rows)
-            pattern, precision, _ = _precisions(params.covariance, seen)
-            U = np.where(seen, rows - params.mean, 0.0)
-            expected = params.mean + _by_pattern(U, precision, pattern) @ params.covariance
-            filled = np.where(seen, rows, expected) - prior.mean
-            sums += second_moments(*for_kernels(filled), each, zero)
-            of_pattern = np.bincount(pattern, each, minlength=len(precision))
-            total = np.tensordot(of_pattern, precision, axes=1)
-            left = params.covariance @ total @ params.covariance
-            sums[1:] += of_pattern.sum() * params.covariance - 0.5 * (left + left.T)
+        whiten, half_log_det = _whitener(params.covariance)
+        precision = whiten.T @ whiten
+        sums = np.zeros_like(sums)
+        counts = np.flatnonzero(weight)  # instances of a bag with known labels may have weight 0
+        for part in cut_rows(len(counts), part_rows(X)):
+            rows = counts[part]
+            U = X[rows] - params.mean
+            U, _, spread = _expected(U, weight[rows], params.covariance, precision, half_log_det)
+            sums += second_moments(*for_kernels(U + (params.mean - prior.mean)), *readonly(weight[rows]), zero)
+            sums[1:] += spread
         return sums
 
     def log_density_of_sums(self, sums: np.ndarray, weight: float, params: Any, prior: Any) -> float:
@@ -222,13 +220,23 @@ class GaussianTied(Gaussian):
         return np.asarray(X)
 
 
-def _log_normal(X: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:
-    whiten, half_log_det = _whitener(covariance)
-    out = np.empty(len(X))
-    for rows in cut_rows(len(X), part_rows(X)):
-        Z = (X[rows] - mean) @ whiten.T
-        out[rows] = np.einsum("ij,ij->i", Z, Z)
-    return -0.5 * out - (half_log_det + 0.5 * len(mean) * _LOG_2PI)
+def _expected(
+    U: np.ndarray, weight: np.ndarray, covariance: np.ndarray, precision: np.ndarray, half_log_det: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Fill the missing values of x - mean with their conditional expectations (see `fill_missing`)."""
+    from bagwise._core.compiled.content import content_keys
+    from bagwise._core.compiled.mixture import fill_missing
+
+    # Sort the rows by their pattern of missing values, because rows with the same pattern share a factorization.
+    patterns = np.isnan(U).astype(np.uint64)
+    keys = content_keys(*readonly(patterns.ravel(), np.arange(0, U.size + 1, U.shape[1])))
+    arrays = readonly(U, weight, covariance, precision, dtype=np.float64)
+    filled, log_root, spread = fill_missing(
+        *arrays, *readonly(np.argsort(keys, kind="stable")), half_log_det
+    )
+    if not np.isfinite(log_root).all():
+        raise np.linalg.LinAlgError(_SINGULAR)
+    return filled, log_root, spread
 
 
 def _whitener(covariance: np.ndarray) -> tuple[np.ndarray, float]:
@@ -236,10 +244,7 @@ def _whitener(covariance: np.ndarray) -> tuple[np.ndarray, float]:
     try:
         factor = np.linalg.cholesky(covariance)
     except np.linalg.LinAlgError as error:
-        raise np.linalg.LinAlgError(
-            "the covariance of a component is numerically singular, for example because a few bags have "
-            "almost all of the weight; use a stronger prior, family='gaussian_diag', or more similar weights."
-        ) from error
+        raise np.linalg.LinAlgError(_SINGULAR) from error
     # For many rows, multiplying by the small inverse is faster than triangular solves.
     return np.linalg.inv(factor), float(np.log(np.diag(factor)).sum())
 
@@ -257,28 +262,3 @@ def _log_wishart(
     whiten, half_log_det = _whitener(covariance)
     pull = prior.scale + prior.kappa * sum(np.outer(mu - prior.mean, mu - prior.mean) for mu in means)
     return float(-count * half_log_det - 0.5 * np.sum((whiten @ pull) * whiten))
-
-
-def _rows_with_matrix(X: np.ndarray) -> int:
-    return max(1, min(_ROWS, _MATRIX_VALUES // X.shape[1] ** 2))
-
-
-def _precisions(covariance: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Compute the precision of the observed features for each pattern of missing features.
-
-    Return the index of the pattern of every row, the precisions (n_patterns, d, d) padded with zeros, and
-    half the log determinants of the covariances.
-    """
-    patterns, pattern = np.unique(seen, axis=0, return_inverse=True)
-    both = patterns[:, :, None] & patterns[:, None, :]
-    # With ones on the diagonal for missing features, all matrices have the same size, and the determinants do
-    # not change.
-    padded = np.where(both, covariance, 0.0) + np.eye(len(covariance)) * ~patterns[:, :, None]
-    factor = np.linalg.cholesky(padded)
-    half_log_det = np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1)
-    return pattern.ravel(), np.where(both, np.linalg.inv(padded), 0.0), half_log_det
-
-
-def _by_pattern(U: np.ndarray, precision: np.ndarray, pattern: np.ndarray) -> np.ndarray:
-    """Multiply every row by the matrix of its pattern."""
-    return np.matmul(U[:, None, :], precision[pattern])[:, 0, :]
