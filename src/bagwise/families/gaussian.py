@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg.lapack import dtrtri
 
 from bagwise._core.compiled.arrays import readonly, refuse_other_widths
 from bagwise.data.blocks import cut_rows
@@ -109,9 +110,7 @@ class Gaussian(Family):
         whiten, half_log_det = _whitener(params.covariance)
         precision = whiten.T @ whiten
         sums = np.zeros_like(sums)
-        counts = np.flatnonzero(weight)  # instances of a bag with known labels may have weight 0
-        for part in cut_rows(len(counts), part_rows(X)):
-            rows = counts[part]
+        for rows in cut_rows(len(X), part_rows(X)):
             U = X[rows] - params.mean
             U, _, spread = _expected(U, weight[rows], params.covariance, precision, half_log_det)
             sums += second_moments(*for_kernels(U + (params.mean - prior.mean)), *readonly(weight[rows]), zero)
@@ -228,8 +227,10 @@ def _expected(
     from bagwise._core.compiled.mixture import fill_missing
 
     # Sort the rows by their pattern of missing values, because rows with the same pattern share a factorization.
-    patterns = np.isnan(U).astype(np.uint64)
-    keys = content_keys(*readonly(patterns.ravel(), np.arange(0, U.size + 1, U.shape[1])))
+    bits = np.packbits(np.isnan(U), axis=1)
+    words = np.zeros((len(U), -(-bits.shape[1] // 8)), dtype=np.uint64)
+    words.view(np.uint8)[:, : bits.shape[1]] = bits
+    keys = content_keys(*readonly(words.ravel(), np.arange(0, words.size + 1, words.shape[1])))
     arrays = readonly(U, weight, covariance, precision, dtype=np.float64)
     filled, log_root, spread = fill_missing(
         *arrays, *readonly(np.argsort(keys, kind="stable")), half_log_det
@@ -246,7 +247,8 @@ def _whitener(covariance: np.ndarray) -> tuple[np.ndarray, float]:
     except np.linalg.LinAlgError as error:
         raise np.linalg.LinAlgError(_SINGULAR) from error
     # For many rows, multiplying by the small inverse is faster than triangular solves.
-    return np.linalg.inv(factor), float(np.log(np.diag(factor)).sum())
+    inverse, _ = dtrtri(factor.T)  # the transpose has the memory order of LAPACK
+    return inverse.T, float(np.log(np.diag(factor)).sum())
 
 
 def _about_mode(sums: np.ndarray, weight: float, prior: GaussianPrior) -> tuple[np.ndarray, np.ndarray]:

@@ -17,6 +17,8 @@ from bagwise.solvers.result import SolverResult, Status
 # Relative increases of the objective below this value are treated as rounding errors.
 _ROUNDING = 1e-9
 _MOST_HALVINGS = 30
+# Limit on the extrapolation of slow runs, in steps.
+_LONGEST = 100.0
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ def run_em(
     rng: np.random.RandomState,
     n_jobs: int | None = None,
     on_start: Callable[[int, int, SolverResult], None] | None = None,
+    extrapolate: bool = False,
 ) -> list[EMResult]:
     """Run EM from several starts and return the result of each start.
 
@@ -82,6 +85,10 @@ def run_em(
 
     If an M step increases the objective, the step is halved until the objective decreases. The objective
     therefore never increases, even if the M step does not maximize.
+
+    With `extrapolate`, every second M step is followed by a step of SQUAREM (Varadhan and Roland, 2008), which
+    continues the path of the packed parameters. It is discarded if it does not decrease the objective, at the
+    cost of an E step.
 
     Parameters
     ----------
@@ -101,6 +108,9 @@ def run_em(
         parallelized over blocks instead. The result does not depend on it.
     on_start : callable, optional
         Called with (index of the start, number of starts, result).
+    extrapolate : bool
+        Whether steps are extrapolated. It pays off if EM converges slowly, because much information is
+        missing.
 
     Returns
     -------
@@ -114,7 +124,7 @@ def run_em(
         if index and control.is_stopped:
             return None
         start = model.init(blocks, np.random.RandomState(seeds[index]))
-        result = _run_start(model, blocks, start, control.within(f"start {index + 1}"))
+        result = _run_start(model, blocks, start, control.within(f"start {index + 1}"), extrapolate)
         if on_start is not None:
             on_start(index, n_init, result)
         return result
@@ -128,38 +138,49 @@ def run_em(
     return [result for result in results if result is not None]
 
 
-def _run_start(model: EMModel, blocks: Blocks, params: Any, control: Control) -> EMResult:
+def _run_start(
+    model: EMModel, blocks: Blocks, params: Any, control: Control, extrapolate: bool
+) -> EMResult:
     checkpoint = control.checkpoint
     form = {"params": params, "history": None, "watched": None}
     if checkpoint.has_ended:
         return _result(**checkpoint.end({**form, "status": None}))
-    previous = checkpoint.state(form)
+    previous = checkpoint.state({**form, "path": None})
     if previous is not None:
         params = previous["params"]
     statistics = _estep(model, blocks, params)
     value = float(model.objective(statistics, params))
     history, watched = [value], [model.watch(statistics)]
+    path = [model.pack(params)] if extrapolate else []  # at most three consecutive iterations
     if previous is not None:
-        history, watched = previous["history"], previous["watched"]
+        history, watched, path = previous["history"], previous["watched"], previous["path"]
         value = history[-1]
     status = Status.MAX_ITER if np.isfinite(value) else Status.NOT_FINITE
     while status is Status.MAX_ITER and len(history) <= control.max_iter:
         if control.is_stopped:
             status = Status.INTERRUPTED
             break
-        moved = _step(model, blocks, params, statistics, value)
+        moved = None
+        if len(path) == 3:
+            moved = _extrapolated(model, blocks, path, params, value)
+            path = path[2:] if moved is None else []
+        is_extrapolated = moved is not None
+        if moved is None:
+            moved = _step(model, blocks, params, statistics, value)
         if moved is None:
             status = Status.STALLED
             break
         params, statistics, value = moved
+        if extrapolate:
+            path = [*path, model.pack(params)]
         history.append(value)
         watched.append(model.watch(statistics))
         control.report(len(history) - 1, value)
-        if history[-2] - value <= control.tol * max(1.0, abs(value)):
+        if history[-2] - value <= control.tol * max(1.0, abs(value)) and not is_extrapolated:
             status = Status.CONVERGED
         else:
             # A resumed run recomputes the statistics with an E step.
-            checkpoint.keep({"params": params, "history": history, "watched": watched})
+            checkpoint.keep({"params": params, "history": history, "watched": watched, "path": path})
     end = {"params": params, "history": history, "watched": watched, "status": status.name}
     if status is not Status.INTERRUPTED:
         checkpoint.finish(end)
@@ -185,6 +206,27 @@ def _step(
         if new_value <= value + _ROUNDING * max(1.0, abs(value)):
             return new, new_statistics, new_value
     return None
+
+
+def _extrapolated(
+    model: EMModel, blocks: Blocks, path: list[np.ndarray], params: Any, value: float
+) -> tuple[Any, Any, float] | None:
+    """Continue the path of three consecutive iterations; return None if the objective does not decrease."""
+    step = path[1] - path[0]
+    bend = path[2] - path[1] - step
+    length, size = np.linalg.norm(step), np.linalg.norm(bend)
+    if not 0 < size < length:  # the three iterations go further
+        return None
+    ratio = min(length / size, _LONGEST)
+    try:
+        with np.errstate(all="ignore"):
+            new = model.unpack(path[0] + 2 * ratio * step + ratio**2 * bend, params)
+            model.pack(new)  # raises an error before the pass if a covariance is not finite or singular
+        statistics = _estep(model, blocks, new)
+        new_value = float(model.objective(statistics, new))
+    except np.linalg.LinAlgError:
+        return None
+    return (new, statistics, new_value) if new_value <= value else None
 
 
 def _estep(model: EMModel, blocks: Blocks, params: Any) -> Any:

@@ -153,7 +153,7 @@ class MIMixture(Recorded, WaistClassifier):
         Number of iterations of the best start, and whether it reached `tol`.
     n_passes_ : int
         Number of passes over the bags, without calibration: at most ``max_iter`` + 5 for each rule that is
-        compared. Small data are read into memory in the first pass, and passes in memory are not counted.
+        compared, and up to half as many more if Gaussian instances have missing values. Small data are read into memory in the first pass, and passes in memory are not counted.
 
     Notes
     -----
@@ -403,6 +403,8 @@ class MIMixture(Recorded, WaistClassifier):
                 rng=rng,
                 n_jobs=self.n_jobs,
                 on_start=reporter.start,
+                # Missing values that are expected slow down the convergence of EM.
+                extrapolate=not ground.is_complete and ground.family.missing == "expect",
             )
             tried.append(results)
             values.append(best_of(results).value)

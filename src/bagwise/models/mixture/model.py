@@ -20,7 +20,7 @@ from scipy.special import logsumexp
 from bagwise._core.compiled.arrays import readonly
 from bagwise.data.blocks import Block, Blocks, Sums
 from bagwise.families import Family
-from bagwise.families.parts import of_instances, statistics_of
+from bagwise.families.parts import of_instances, picked, statistics_of
 from bagwise.rules import Rule, RuleResult
 
 if TYPE_CHECKING:
@@ -161,8 +161,17 @@ def two_components(
 def any_components(
     family: Family, prior: Any, keeps_cost: bool, block: Block, params: MixtureParams
 ) -> Statistics:
-    """Compute the statistics of a block for any number of components, with the sums of all of them."""
-    joint = component_log_joint(family, block.X, params)
+    """Compute the statistics of a block for any number of components, with the sums of all of them.
+
+    Positive components are computed only for the bags that may contain positive instances.
+    """
+    may_be_positive = ~params.rule.pure_bags(block.y)
+    rows = np.flatnonzero(np.repeat(may_be_positive, np.diff(block.offsets)))
+    instances = (picked(block.X, rows), rows), (block.X, slice(None))  # of positive and negative components
+    joint = np.full((len(params.components), len(block.X)), -np.inf)
+    for k, component in enumerate(params.components):
+        X, rows = instances[int(k >= params.n_positive)]
+        joint[k, rows] = of_instances(family, "log_density", X, component) + params.log_joint[k]
     classes = class_log_joint(joint, params.n_positive)
     log_odds = log_odds_of(classes)
     result = params.rule.estep(log_odds, block.offsets, block.y, block.weight)
@@ -177,7 +186,8 @@ def any_components(
         # NaN: the class has zero density at the instance, and gets no weight from it.
         weight = each * share * np.where(np.isnan(within), 0.0, within)
         weights[k] = weight.sum()
-        sums.append(statistics_of(family, block.X, weight, component, prior))
+        X, rows = instances[int(not is_positive)]
+        sums.append(statistics_of(family, X, weight[rows], component, prior))
     cost = _cost_of(block, log_odds, params.rule, result) if keeps_cost else 0.0
     return Statistics(float(value), weights, np.stack(sums), result.statistics, cost)
 
