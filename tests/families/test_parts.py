@@ -102,7 +102,7 @@ def test_a_pattern_of_missing_values_may_be_every_rows_own(monkeypatch):
     prior = family.start(family.start_statistics(X, np.ones(40)), 2, "default")
     params = family.mstep(0.0 * np.ones((7, 6)), 0.0, prior)
     whole = family.log_density(X, params), family.statistics(X, np.ones(40), params, prior)
-    monkeypatch.setattr("bagwise.families.gaussian._MATRIX_VALUES", 36 * 3)  # three rows at a time
+    monkeypatch.setattr("bagwise.families.parts._PART_VALUES", 6 * 3)  # three rows at a time
     np.testing.assert_allclose(family.log_density(X, params), whole[0], rtol=1e-12)
     np.testing.assert_allclose(
         family.statistics(X, np.ones(40), params, prior), whole[1], rtol=1e-12, atol=1e-12

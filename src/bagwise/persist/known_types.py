@@ -32,6 +32,7 @@ _OURS = {
     "bagwise.models.ensemble.model_part": "EnsembleModelPart=ModelPart",
     "bagwise.models.ensemble.prototypes": "PrototypeView",
     "bagwise.models.ensemble.sets": "SetView",
+    "bagwise.models.ensemble.training": "EnsembleTrainingBags=TrainingBags",
     "bagwise.models.ensemble.vectors": "DistanceView RankedExtremesView StatisticsView",
     "bagwise.models.ensemble.views": "EnsembleInstances=Instances",
     "bagwise.models.ensemble.vote": "EnsembleVote=Vote",

@@ -28,6 +28,7 @@ from bagwise.models.base import (
 from bagwise.models.base.folds import bag_folds
 from bagwise.models.base.streaming import in_files, in_memory
 from bagwise.models.ensemble.families import Cost, choose, estimate, refuse_unknown
+from bagwise.models.ensemble.training import TrainingBags, filled
 from bagwise.models.ensemble.vote import FittedVote, Vote, describe_fit, fit_vote
 from bagwise.persist.checkpoints import CheckpointLike, identity_of, opened
 from bagwise.solvers.reporting import Reporter
@@ -222,7 +223,7 @@ class BagEnsembleClassifier(ScoreClassifier):
             bags = in_memory(bags)
         self.fill_ = _means(bags, weight)
         with opened(checkpoint, lambda: identity_of(self, groups=groups)) as location:
-            self._fit(self._filled(bags), codes, weight, groups, location)
+            self._fit(bags, codes, weight, groups, location)
         return self
 
     def _fit(
@@ -233,6 +234,9 @@ class BagEnsembleClassifier(ScoreClassifier):
         groups: ArrayLike | None,
         checkpoint: CheckpointLocation,
     ) -> None:
+        # A copy, because the caller may change the instances.
+        stored = bags if in_files(bags) else Bags(np.array(bags.instances), bags.offsets)
+        bags = self._filled(bags)
         rng = check_random_state(checkpoint.seed(self.random_state))
         reporter = Reporter(type(self).__name__, self.verbose)
         pairs = list(combinations(range(len(self.classes_)), 2))
@@ -260,6 +264,7 @@ class BagEnsembleClassifier(ScoreClassifier):
                 "n_jobs": self.n_jobs,
                 "checkpoint": inside,
                 "reporter": reporter,
+                "stored": TrainingBags(stored, self.fill_, kept, training.weight),
             }
             results.append(fit_vote(training, splits, choice, **options))
         if choice.reason:
@@ -295,13 +300,7 @@ class BagEnsembleClassifier(ScoreClassifier):
 
     def _filled(self, bags: Bags) -> Bags:
         """Return bags in float64, with missing values replaced by means; bags in files are unchanged."""
-        if in_files(bags):
-            return bags
-        X = in_doubles(bags.instances)
-        missing = np.isnan(X)
-        if missing.any():
-            X = np.where(missing, self.fill_, X)
-        return Bags(X, bags.offsets)
+        return bags if in_files(bags) else filled(bags, self.fill_)
 
     def _of_classes(self, log_odds: list[np.ndarray]) -> np.ndarray:
         """Return the log-odds for two classes, or log probabilities for more than two."""
@@ -316,12 +315,12 @@ class BagEnsembleClassifier(ScoreClassifier):
         return log_proba - logsumexp(log_proba, axis=1, keepdims=True)
 
     def _bag_scores(self, bags: Bags) -> np.ndarray:
-        filled = self._filled(bags)
-        return self._of_classes([vote.log_odds(filled) for vote in self.votes_])
+        complete = self._filled(bags)
+        return self._of_classes([vote.log_odds(complete) for vote in self.votes_])
 
     def _instance_scores(self, bags: Bags) -> np.ndarray:
-        filled = self._filled(bags)
-        return self._of_classes([vote.instance_log_odds(filled) for vote in self.votes_])
+        complete = self._filled(bags)
+        return self._of_classes([vote.instance_log_odds(complete) for vote in self.votes_])
 
     def decision_function(self, X: BagsLike) -> np.ndarray:
         """Return the log-odds that each bag is positive, or log probabilities for more than two classes.

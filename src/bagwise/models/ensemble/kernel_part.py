@@ -14,6 +14,7 @@ from bagwise.models.base import Training
 from bagwise.models.base.folds import Split
 from bagwise.models.ensemble.machines import PENALTIES, fit_machines
 from bagwise.models.ensemble.members import FittedMember
+from bagwise.models.ensemble.training import OpenTraining
 from bagwise.models.ensemble.views import View
 
 
@@ -24,11 +25,13 @@ class KernelPart:
     Attributes
     ----------
     view : View
-        The fitted view.
-    coef : array of shape (n_matrices, n_bags)
-        Dual coefficients, summed over the settings and weighted by the factor of each setting in the vote.
+        The fitted view, without values that are computed again from the training bags (`View.compact`).
+    coef : array of shape (n_matrices, n_columns)
+        Coefficients of the columns of each matrix (`View.with_coef`), usually the dual coefficients of the
+        training bags, summed over the settings and weighted by the factor of each setting in the vote.
     instance_coef : array of shape (n_matrices, n_bags)
-        The same sums for instance scores; zero for matrices that do not score instances.
+        The same sums for instance scores; zero for matrices that do not score instances, and without rows if
+        no matrix does.
     widths : array of shape (n_matrices,)
         Kernel widths of the matrices, as computed by `View.train_grams`.
     """
@@ -38,20 +41,24 @@ class KernelPart:
     instance_coef: np.ndarray
     widths: np.ndarray
 
-    def log_odds(self, bags: Bags) -> np.ndarray:
+    def log_odds(self, bags: Bags, training: OpenTraining | None) -> np.ndarray:
         """Return the contribution of the part to the log-odds of bags."""
         total = np.zeros(len(bags))
-        for K, coef in zip(self.view.cross_grams(bags, self.widths), self.coef, strict=True):
+        for K, coef in zip(self._view(training).cross_grams(bags, self.widths), self.coef, strict=True):
             total += K @ coef
         return total
 
-    def instance_log_odds(self, bags: Bags) -> np.ndarray:
+    def instance_log_odds(self, bags: Bags, training: OpenTraining | None) -> np.ndarray:
         """Return the contribution of the part to the log-odds of instances."""
-        view: Any = self.view
         if not self.instance_coef.any():
             return np.zeros(bags.n_instances)
+        view: Any = self._view(training)
         coefs = self.instance_coef[np.flatnonzero(view.of_instances)]
         return sum(K @ coef for K, coef in zip(view.cross_grams_of_instances(bags), coefs, strict=True))
+
+    def _view(self, training: OpenTraining | None) -> View:
+        """Return the view for predictions. Files of bagwise 0.2 contain complete views, and no training bags."""
+        return self.view if training is None else self.view.restored(training)
 
 
 @dataclass(frozen=True)
@@ -85,15 +92,20 @@ class Kernels:
             }
 
         arrays = checkpoint.cell("machines", compute)
-        coef, widths, kept = arrays["coef"], arrays["widths"], view.without_folds()
+        coef, widths, compact = arrays["coef"], arrays["widths"], view.compact()
 
         def weighted(factor: np.ndarray) -> np.ndarray:
             return np.einsum("kc,kcn->kn", factor.reshape(coef.shape[:2]), coef)
+
+        def joined(factor: np.ndarray, of_instances: np.ndarray) -> KernelPart:
+            instance_coef = weighted(of_instances) if of_instances.any() else np.zeros((0, len(y)))
+            stored, bag_coef = compact.with_coef(weighted(factor))
+            return KernelPart(stored, bag_coef, instance_coef, widths)
 
         return FittedMember(
             [f"{name}, C {C:g}" for name in view.names for C in PENALTIES],
             np.repeat(view.of_instances, len(PENALTIES)),
             arrays["held"].reshape(-1, len(y)),
             arrays["intercept"].ravel(),
-            lambda factor, of_instances: KernelPart(kept, weighted(factor), weighted(of_instances), widths),
+            joined,
         )

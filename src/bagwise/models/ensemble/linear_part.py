@@ -17,6 +17,7 @@ from bagwise.models.base import Training, fit_scaler
 from bagwise.models.base.folds import Split
 from bagwise.models.embedding import BagStatistics
 from bagwise.models.ensemble.members import FittedMember, mean_held_out
+from bagwise.models.ensemble.training import OpenTraining
 from bagwise.models.ensemble.vectors import without_noise
 
 _STATISTICS = ("min", "max", "mean", "std")
@@ -102,10 +103,10 @@ class LinearPart:
     scaler: Any
     coef: np.ndarray
 
-    def log_odds(self, bags: Bags) -> np.ndarray:
+    def log_odds(self, bags: Bags, training: OpenTraining | None) -> np.ndarray:
         """Return the contribution of the part to the log-odds of bags."""
         return self.scaler.transform(_raw(self.statistics, self.scale, bags)) @ self.coef
 
-    def instance_log_odds(self, bags: Bags) -> np.ndarray:
+    def instance_log_odds(self, bags: Bags, training: OpenTraining | None) -> np.ndarray:
         """Return zeros, because bag statistics do not score instances."""
         return np.zeros(bags.n_instances)

@@ -14,6 +14,7 @@ from bagwise.models.base import Training
 from bagwise.models.base.folds import Split
 from bagwise.models.base.held_out import cross_predict
 from bagwise.models.ensemble.members import FittedMember
+from bagwise.models.ensemble.training import OpenTraining
 from bagwise.models.linear_model import MILogisticRegression
 
 _OUTPUT = ["decision_function"]
@@ -71,12 +72,12 @@ class ModelPart:
     factor: np.ndarray
     instance_factor: np.ndarray
 
-    def log_odds(self, bags: Bags) -> np.ndarray:
+    def log_odds(self, bags: Bags, training: OpenTraining | None) -> np.ndarray:
         """Return the contribution of the part to the log-odds of bags."""
         scores = (model.decision_function(bags) for model in self.models)
         return sum(factor * score for factor, score in zip(self.factor, scores, strict=True))
 
-    def instance_log_odds(self, bags: Bags) -> np.ndarray:
+    def instance_log_odds(self, bags: Bags, training: OpenTraining | None) -> np.ndarray:
         """Return the contribution of the part to the log-odds of instances."""
         scores = (model.decision_function_instances(bags) for model in self.models)
         return sum(factor * score for factor, score in zip(self.instance_factor, scores, strict=True))

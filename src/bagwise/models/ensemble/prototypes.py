@@ -9,6 +9,7 @@ import numpy as np
 
 from bagwise.data.bags import Bags
 from bagwise.models.base.folds import Split
+from bagwise.models.ensemble.training import OpenTraining
 from bagwise.models.ensemble.views import FACTORS, SCALING_NAMES, Instances, TrainingGram, View
 from bagwise.models.prototypes import PrototypeEmbedding
 from bagwise.models.prototypes.points import Prototypes
@@ -29,10 +30,10 @@ class PrototypeView(View):
     ----------
     scale : {"standard", "rank", "minmax"}
         Scaling of the instances.
-    instances, prototypes, least, holds
+    instances, prototypes, least, holds, rows
         Set by `fit`: the fitted scaling, the prototypes with the width s (the median distance between a bag
-        and a prototype), the squared distances of the training bags divided by s^2, and a mask of the
-        prototypes in each training bag.
+        and a prototype), the squared distances of the training bags divided by s^2, a mask of the
+        prototypes in each training bag, and the index of a training instance that equals each prototype.
     """
 
     scale: str
@@ -40,6 +41,7 @@ class PrototypeView(View):
     prototypes: Prototypes | None = None
     least: np.ndarray | None = None
     holds: np.ndarray | None = None
+    rows: np.ndarray | None = None
 
     @property
     def names(self) -> list[str]:
@@ -54,8 +56,15 @@ class PrototypeView(View):
         prototypes = embedding.fit(scaled).prototypes_
         squares = prototypes.least(scaled)
         prototypes = prototypes.with_width(None, squares, weight)
-        least, holds = prototypes.gamma * squares, _holds(prototypes.points, scaled)
-        return replace(self, instances=instances, prototypes=prototypes, least=least, holds=holds)
+        point = _equal_points(prototypes.points, scaled)
+        holds = np.zeros((len(bags), len(prototypes)), dtype=bool)
+        holds[bags.bag_index[point >= 0], point[point >= 0]] = True
+        rows = np.zeros(len(prototypes), dtype=np.int64)
+        rows[point[point >= 0]] = np.flatnonzero(point >= 0)
+        least = prototypes.gamma * squares
+        return replace(
+            self, instances=instances, prototypes=prototypes, least=least, holds=holds, rows=rows
+        )
 
     def train_grams(self, weight: np.ndarray, splits: Sequence[Split]) -> Iterator[TrainingGram]:
         """Yield the matrices of the training bags; `weight` contains the bag weights."""
@@ -79,21 +88,43 @@ class PrototypeView(View):
             yield TrainingGram(K, cut)
 
     def cross_grams(self, bags: Bags, widths: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield the kernel matrices between new bags and the training bags."""
-        assert self.instances is not None and self.prototypes is not None and self.least is not None
+        """Yield the kernel matrices between new bags and the training bags.
+
+        After `with_coef`, yield the similarities of new bags to the prototypes instead.
+        """
+        assert self.instances is not None and self.prototypes is not None
         new = self.prototypes.least(self.instances.scaled(bags))
         for factor in FACTORS:
-            yield np.exp(-factor * new) @ np.exp(-factor * self.least).T / new.shape[1]
+            similarities = np.exp(-factor * new)
+            if self.least is not None:
+                yield similarities @ np.exp(-factor * self.least).T / new.shape[1]
+            else:
+                yield similarities
 
-    def without_folds(self) -> PrototypeView:
-        """Return the view without the data that only its folds needed."""
-        return replace(self, holds=None)
+    def compact(self) -> PrototypeView:
+        """Return the view without the scaler and the prototypes, of which only the row numbers are kept."""
+        assert self.instances is not None and self.prototypes is not None
+        prototypes = replace(self.prototypes, points=self.prototypes.points[:0])
+        return replace(self, instances=self.instances.compact(), prototypes=prototypes, holds=None)
+
+    def restored(self, training: OpenTraining) -> PrototypeView:
+        """Scale the training bags again, and select the prototypes."""
+        assert self.instances is not None and self.prototypes is not None
+        instances, bags = training.scaled(self.instances.features, self.scale)
+        prototypes = replace(self.prototypes, points=bags.instances[self.rows])
+        return replace(self, instances=instances, prototypes=prototypes)
+
+    def with_coef(self, coef: np.ndarray) -> tuple[PrototypeView, np.ndarray]:
+        """Return the view without the similarities of the training bags, and coefficients of the prototypes.
+
+        The kernels are linear in the similarities, so that the sum over training bags can be computed now.
+        """
+        assert self.least is not None
+        sums = [c @ np.exp(-factor * self.least) for factor, c in zip(FACTORS, coef, strict=True)]
+        return replace(self, least=None), np.stack(sums) / self.least.shape[1]
 
 
-def _holds(points: np.ndarray, bags: Bags) -> np.ndarray:
-    """Return a mask of the points that each bag contains: shape (n_bags, n_points)."""
+def _equal_points(points: np.ndarray, bags: Bags) -> np.ndarray:
+    """Return the index of the point that equals each instance, or -1: shape (n_instances,)."""
     index_of = {row.tobytes(): index for index, row in enumerate(points + 0.0)}  # -0 is 0
-    point = np.array([index_of.get(row.tobytes(), -1) for row in bags.instances + 0.0])
-    holds = np.zeros((len(bags), len(points)), dtype=bool)
-    holds[bags.bag_index[point >= 0], point[point >= 0]] = True
-    return holds
+    return np.array([index_of.get(row.tobytes(), -1) for row in bags.instances + 0.0])

@@ -13,6 +13,7 @@ import numpy as np
 from bagwise.data.bags import AnyBags, Bags
 from bagwise.data.blocks import Block, block_rows, cut_rows, fill_pairs, in_doubles
 from bagwise.models.base.folds import Split
+from bagwise.models.ensemble.training import OpenTraining
 from bagwise.models.ensemble.views import SCALING_NAMES, Instances, TrainingGram, View
 from bagwise.similarity import InstanceKernel, resolve_gamma, set_kernel
 from bagwise.similarity.bag_kernels import blocks_of, median_width, squared_distances
@@ -108,6 +109,17 @@ class SetView(View):
         training, instances = self._fitted
         alone = Bags(bags.instances, np.arange(bags.n_instances + 1))
         return set_kernels_of_widths(instances.scaled(alone), training, self.gamma, _N_WIDTHS)
+
+    def compact(self) -> SetView:
+        """Return the view without the scaled bags."""
+        assert self.instances is not None
+        return replace(self, instances=self.instances.compact(), bags=None)
+
+    def restored(self, training: OpenTraining) -> SetView:
+        """Scale the training bags again."""
+        assert self.instances is not None
+        instances, bags = training.scaled(self.instances.features, self.scale)
+        return replace(self, instances=instances, bags=bags)
 
     def _graph(self, bags: Bags, other: Bags | None) -> np.ndarray:
         kernel = InstanceKernel("rbf", self.gamma * self._factors[_MIDDLE])

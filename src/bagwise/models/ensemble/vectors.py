@@ -17,12 +17,16 @@ from bagwise.data.blocks import MemoryBlocks
 from bagwise.models.base import fit_scaler
 from bagwise.models.base.folds import Split
 from bagwise.models.embedding import BagStatistics, DissimilarityEmbedding
+from bagwise.models.ensemble.training import OpenTraining
 from bagwise.models.ensemble.views import FACTORS, SCALING_NAMES, Instances, TrainingGram, View
 from bagwise.similarity import InstanceKernel, resolve_gamma
 
 # Means and standard deviations are rounded to this many bits before ranking, so that ties do not depend on
 # rounding errors; a standard deviation below this fraction of the mean is treated as a rounding error.
 _BITS, _NONE = 36, 1e-14
+
+# Distances between training bags are stored if they have at most this fraction of the values of the instances.
+_LARGEST_SHARE = 0.05
 
 
 def without_noise(vectors: np.ndarray, statistics: Sequence[str]) -> np.ndarray:
@@ -87,14 +91,14 @@ class VectorView(View):
         return self._with_vectors(self.transform(bags), weight)
 
     def _with_vectors(self, raw: np.ndarray, weight: np.ndarray) -> Self:
-        columns, vectors, gamma = self._scale_columns(raw, weight)
+        columns, vectors = self._scale_columns(raw, weight)
+        gamma = resolve_gamma("median", vectors, weight)
         return replace(self, columns=columns, raw=raw, vectors=vectors, gamma=gamma)
 
-    def _scale_columns(self, raw: np.ndarray, weight: np.ndarray) -> tuple[Any, np.ndarray, float]:
+    def _scale_columns(self, raw: np.ndarray, weight: np.ndarray) -> tuple[Any, np.ndarray]:
         n = len(raw)
         columns = fit_scaler(self.column_scale, MemoryBlocks(raw, np.arange(n + 1), np.zeros(n), weight))
-        vectors = self.weigh_columns(columns.transform(raw), weight)
-        return columns, vectors, resolve_gamma("median", vectors, weight)
+        return columns, self.weigh_columns(columns.transform(raw), weight)
 
     def train_grams(self, weight: np.ndarray, splits: Sequence[Split]) -> Iterator[TrainingGram]:
         """Yield the matrices of the training bags; `weight` contains the bag weights."""
@@ -102,9 +106,9 @@ class VectorView(View):
         folds = []
         for train, test in splits:
             raw, held = self.fold_vectors(train, test)
-            columns, vectors, gamma = self._scale_columns(raw, weight[train])
+            columns, vectors = self._scale_columns(raw, weight[train])
             new = self.weigh_columns(columns.transform(held), weight[train])
-            folds.append((vectors, new, gamma))
+            folds.append((vectors, new, resolve_gamma("median", vectors, weight[train])))
         for factor in FACTORS:
 
             def cut(fold: int, factor: float = factor) -> tuple[np.ndarray, np.ndarray]:
@@ -120,9 +124,14 @@ class VectorView(View):
         for factor in FACTORS:
             yield _gaussian(factor * self.gamma, new, self.vectors)
 
-    def without_folds(self) -> Self:
-        """Return the view without the data that only its folds needed."""
-        return replace(self, raw=None)
+    def compact(self) -> Self:
+        """Return the view without vectors and their scaler."""
+        return replace(self, columns=None, raw=None, vectors=None)
+
+    def restored(self, training: OpenTraining) -> Self:
+        """Compute the vectors of the training bags again."""
+        columns, vectors = self._scale_columns(self.transform(training.bags), training.weight)
+        return replace(self, columns=columns, vectors=vectors)
 
 
 @dataclass(frozen=True)
@@ -199,9 +208,14 @@ class RankedExtremesView(VectorView):
         view = self._ranked(self.bags[train], self.weight[train])
         return view.transform(self.bags[train]), view.transform(self.bags[test])
 
-    def without_folds(self) -> RankedExtremesView:
-        """Return the view without the data that only its folds needed."""
-        return replace(self, raw=None, bags=None, weight=None)
+    def compact(self) -> RankedExtremesView:
+        """Return the view without bags, ranks and vectors."""
+        return replace(super().compact(), bags=None, weight=None, scaler=None)
+
+    def restored(self, training: OpenTraining) -> RankedExtremesView:
+        """Rank the instances of the training bags again, and compute their vectors."""
+        view = self._ranked(training.bags, training.weight)
+        return super(RankedExtremesView, view).restored(training)
 
 
 @dataclass(frozen=True)
@@ -241,6 +255,33 @@ class DistanceView(VectorView):
         """Return the distances of the training and test bags of a fold to its training bags."""
         assert self.raw is not None
         return self.raw[np.ix_(train, train)], self.raw[np.ix_(test, train)]
+
+    def compact(self) -> DistanceView:
+        """Return the view without the scaled bags, and without the vectors if they are large.
+
+        Distances between all training bags take longer to compute than other vectors, so they are stored if
+        they are small compared with the bags.
+        """
+        assert self.instances is not None and self.bags is not None and self.vectors is not None
+        is_small = self.vectors.size <= _LARGEST_SHARE * self.bags.instances.size
+        return replace(
+            self if is_small else super().compact(),
+            instances=self.instances.compact(),
+            raw=None,
+            bags=None,
+            weight=None,
+        )
+
+    def restored(self, training: OpenTraining) -> DistanceView:
+        """Scale the training bags again, and compute the distances between them if they are not stored."""
+        assert self.instances is not None
+        instances, bags = training.scaled(self.instances.features, self.scale)
+        view = replace(self, instances=instances, bags=bags, weight=training.weight)
+        if view.vectors is not None:
+            return view
+        raw = DissimilarityEmbedding(scale=None).fit_transform(bags)
+        columns, vectors = self._scale_columns(raw, training.weight)
+        return replace(view, columns=columns, vectors=vectors)
 
     def weigh_columns(self, vectors: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         """Multiply the columns by the square roots of the weights: a weight of two repeats a column."""

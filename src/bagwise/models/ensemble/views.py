@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from bagwise.data.blocks import in_doubles
 from bagwise.models.base import fit_scaler
 from bagwise.models.base.folds import Split
 from bagwise.similarity.statistics import describe
+
+if TYPE_CHECKING:
+    from bagwise.models.ensemble.training import OpenTraining
 
 # Gamma of the Gaussian kernels, times the median squared distance between the vectors.
 FACTORS = (0.25, 1.0, 4.0)
@@ -82,13 +85,24 @@ class View:
         """Yield the matrices between new bags and the training bags, at the widths from `train_grams`."""
         raise NotImplementedError
 
-    def without_folds(self) -> View:
-        """Return the view without the data that only its folds needed."""
+    def compact(self) -> View:
+        """Return the view without the values that `restored` computes again from the training bags."""
         return self
+
+    def restored(self, training: OpenTraining) -> View:
+        """Return the view with the values that `cross_grams` needs; the inverse of `compact`."""
+        return self
+
+    def with_coef(self, coef: np.ndarray) -> tuple[View, np.ndarray]:
+        """Return the compact view, and the coefficients by which the columns of `cross_grams` are multiplied.
+
+        `coef` has one row per matrix, and one column per training bag.
+        """
+        return self, coef
 
 
 class Instances(NamedTuple):
-    """Scaling of instances: the indices of the features that are used, and their scaler."""
+    """Scaling of instances: the indices of the features that are used, and their scaler (None if compact)."""
 
     features: np.ndarray
     scaler: Any
@@ -105,8 +119,17 @@ class Instances(NamedTuple):
         features = np.flatnonzero(np.all(varies, axis=0))
         if not len(features):
             features = np.arange(bags.n_features)
+        return cls.of_features(features, scale, bags, weight)
+
+    @classmethod
+    def of_features(cls, features: np.ndarray, scale: str, bags: Bags, weight: np.ndarray) -> Instances:
+        """Fit the scaling of these features."""
         chosen = Bags(in_doubles(bags.instances)[:, features], bags.offsets)
         return cls(features, fit_scaler(scale, chosen.blocks(weight=weight)))
+
+    def compact(self) -> Instances:
+        """Return the features without the scaler, which has the size of the instances if it ranks them."""
+        return self._replace(scaler=None)
 
     def scaled(self, bags: Bags) -> Bags:
         """Return bags of scaled instances in float64, without names and side columns."""

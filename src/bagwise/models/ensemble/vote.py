@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +22,9 @@ from bagwise.models.ensemble.blend import (
     sharpening,
 )
 from bagwise.models.ensemble.families import FAMILIES, Choice
+from bagwise.models.ensemble.kernel_part import KernelPart
 from bagwise.models.ensemble.members import FittedMember
+from bagwise.models.ensemble.training import OpenTraining, TrainingBags
 from bagwise.solvers.reporting import Reporter
 
 
@@ -40,6 +42,8 @@ class Vote:
         Factor that multiplies the evidence beyond the class prior, fitted to the held-out bags.
     predicts_instances : bool
         Whether any part scores instances.
+    training : TrainingBags or None
+        The training bags; None if no part needs them, and in model files of bagwise 0.2.
     """
 
     parts: list[Any]
@@ -47,16 +51,22 @@ class Vote:
     instance_constant: float
     exponent: float
     predicts_instances: bool
+    training: TrainingBags | None = None
 
     def log_odds(self, bags: Bags) -> np.ndarray:
         """Return the log-odds that bags belong to the second class."""
-        total = sum(part.log_odds(bags) for part in self.parts)
+        training = self._open()
+        total = sum(part.log_odds(bags, training) for part in self.parts)
         return self.exponent * (total + self.constant)
 
     def instance_log_odds(self, bags: Bags) -> np.ndarray:
         """Return the log-odds that bags with a single instance belong to the second class."""
-        total = sum(part.instance_log_odds(bags) for part in self.parts)
+        training = self._open()
+        total = sum(part.instance_log_odds(bags, training) for part in self.parts)
         return self.exponent * (total + self.instance_constant)
+
+    def _open(self) -> OpenTraining | None:
+        return None if self.training is None else self.training.open()
 
 
 class FamilyScore(NamedTuple):
@@ -88,6 +98,7 @@ def fit_vote(
     n_jobs: int | None,
     checkpoint: CheckpointLocation,
     reporter: Reporter,
+    stored: TrainingBags,
 ) -> FittedVote:
     """Fit all families, blend the settings of each, and combine the families with equal weights.
 
@@ -118,6 +129,8 @@ def fit_vote(
     sharpen = sharpening(together, labels, counts, float(np.log(n_positive / n_negative)))
     together = sharpen(together)
     vote = _put_together(members, blends, sharpen)
+    if any(isinstance(part, KernelPart) for part in vote.parts):
+        vote = replace(vote, training=stored)
     of_families = [
         _score(name, members[name], blends[name], held[name], labels, counts) for name in choice.fitted
     ]
