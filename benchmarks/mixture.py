@@ -16,7 +16,8 @@ NOTE = (
     "of a plain mixture on all instances. Goals: a ratio of at most 0.5 if nearly all instances are in "
     "positive bags (0.5 % are in negative bags, because fits need negative bags), and of at most 0.25 if "
     "half of them are in negative bags. The next rows compare the time per instance between 2,000,000 and "
-    "100,000 instances (goal: a ratio of 1), and 8 starts with two threads and with one."
+    "100,000 instances (goal: a ratio of 1), and 8 starts with two threads and with one. The "
+    "last rows compare default fits with missing values to fits without them, on 578 instances in 120 bags."
 )
 
 FEW = 0.005
@@ -30,6 +31,16 @@ def make_bags(n_instances: int, share_negative: float) -> tuple[Bags, np.ndarray
     X = rng.normal(size=(n_bags, 10, 20))
     X[y == 1, :3] += 0.7
     return Bags.from_list(X), y
+
+
+def make_incomplete_bags(n_features: int, share: float) -> tuple[Bags, Bags, np.ndarray]:
+    """Draw bags of noise, and the same bags with a share of missing values."""
+    rng = np.random.default_rng(0)
+    offsets = np.r_[0, np.cumsum(rng.multinomial(578 - 240, np.ones(120) / 120) + 2)]
+    y = rng.integers(0, 2, 120)
+    X = rng.normal(size=(578, n_features))
+    incomplete = np.where(rng.uniform(size=X.shape) < share, np.nan, X)
+    return Bags(X, offsets), Bags(incomplete, offsets), y
 
 
 def fit(model, X, *y):
@@ -115,4 +126,14 @@ def run() -> list[dict]:
 
     seconds = race(5, two=lambda: starts(2), peers={"one": lambda: starts(1)})
     row("8 starts of 20 iterations, two threads against one", seconds["two"], seconds["one"], "peer (ms)")
+    for n_features, share in ((25, 0.012), (50, 0.012), (100, 0.012), (25, 0.1), (25, 0.5)):
+        complete, incomplete, y = make_incomplete_bags(n_features, share)
+        seconds = race(
+            3,
+            processor=True,
+            mine=lambda bags=incomplete, y=y: fit(MIMixture(random_state=0), bags, y),
+            peers={"peer": lambda bags=complete, y=y: fit(MIMixture(random_state=0), bags, y)},
+        )
+        name = f"{n_features} features, {100 * share:g} % of the values missing, default fit"
+        row(name, seconds["mine"], seconds["peer"], "peer (ms)")
     return table

@@ -7,7 +7,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bagwise import Bags, MILogisticRegression, MIMixture, SetKernelSVC, load_npz, make_noisy_or_bags
+from bagwise import (
+    Bags,
+    ClusterEmbedding,
+    MILogisticRegression,
+    MIMixture,
+    SetKernelSVC,
+    SingleInstanceClassifier,
+    load_npz,
+    make_noisy_or_bags,
+)
 
 # Error messages, with the indices and indptr of an invalid CSR matrix of shape (3, 2).
 BROKEN = {
@@ -117,3 +126,17 @@ def test_a_bad_class_weight_is_named_as_such(factor):
             ValueError, match=rf"class_weight is {factor!r} for the class 1; expected a finite"
         ):
             model.fit(data.bags, data.y)
+
+
+@pytest.mark.parametrize("cls", [sp.csr_array, sp.csc_array, sp.coo_array, sp.csr_matrix])
+def test_sparse_instances_get_short_indices_that_scikit_learn_accepts(cls):
+    X = sp.csr_array(np.random.default_rng(0).poisson(0.5, size=(60, 5)).astype(float))
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    X, y = cls(X), np.arange(12) % 2
+    bags = Bags(X, np.arange(0, 61, 5))
+    assert bags.instances.indices.dtype == bags.instances.indptr.dtype == np.int32
+    np.testing.assert_array_equal(bags.instances.toarray(), X.toarray())
+    vectors = ClusterEmbedding(3, random_state=0).fit_transform(bags)
+    dense = ClusterEmbedding(3, random_state=0).fit_transform(bags.with_instances(X.toarray()))
+    assert vectors.shape == dense.shape
+    assert SingleInstanceClassifier().fit(bags, y).predict(bags).shape == (12,)

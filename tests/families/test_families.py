@@ -228,6 +228,43 @@ def test_gaussian_densities_integrate_a_missing_value_out():
             assert actual == pytest.approx(total / expected, rel=1e-8)
 
 
+@pytest.mark.parametrize("rate", [0.05, 0.5, 0.9])
+def test_gaussian_statistics_of_missing_values_are_conditional_moments(rate):
+    """The reference inverts the covariance of the observed features, for every row."""
+    rng = np.random.default_rng(0)
+    n, d = 60, 9
+    A = rng.normal(size=(d, d))
+    scale = 10.0 ** rng.integers(-4, 5, size=d)  # features in different units
+    params = GaussianParams(rng.normal(size=d) * scale, (A @ A.T + 0.1 * np.eye(d)) * np.outer(scale, scale))
+    X = rng.normal(size=(n, d)) * scale
+    X[rng.random(X.shape) < rate] = np.nan
+    X[:3] = np.nan
+    X[3:9] = np.where(np.isnan(X[9]), np.nan, rng.normal(size=(6, d)) * scale)  # rows with the same pattern
+    weight = rng.random(n)
+    weight[5] = 0.0
+    prior = start(Gaussian(), rng.normal(size=(9, d)) * scale, np.ones(9))
+    first, second = np.zeros(d), np.zeros((d, d))
+    for row, w in zip(X, weight, strict=True):
+        S = ~np.isnan(row)
+        C = params.covariance
+        regression = C[:, S] @ np.linalg.inv(C[np.ix_(S, S)])
+        expected = params.mean + regression @ (row - params.mean)[S]
+        expected[S] = row[S]
+        u = expected - prior.mean
+        spread = np.zeros((d, d))
+        spread[np.ix_(~S, ~S)] = (C - regression @ C[S])[np.ix_(~S, ~S)]
+        first += w * u
+        second += w * (np.outer(u, u) + spread)
+        density = multivariate_normal(params.mean[S], C[np.ix_(S, S)]).logpdf(row[S]) if S.any() else 0.0
+        assert Gaussian().log_density(row[None], params)[0] == pytest.approx(density, rel=1e-10, abs=1e-10)
+    sums = Gaussian().statistics(X, weight, params, prior)
+    np.testing.assert_allclose(sums[0] / scale, first / scale, rtol=1e-9, atol=1e-9)
+    units = np.outer(scale, scale)
+    np.testing.assert_allclose(sums[1:] / units, second / units, rtol=1e-9, atol=1e-9)
+    one_by_one = np.concatenate([Gaussian().log_density(row[None], params) for row in X])
+    np.testing.assert_allclose(Gaussian().log_density(X, params), one_by_one, rtol=1e-11, atol=1e-11)
+
+
 def test_a_diagonal_gaussian_agrees_with_the_full_one_on_missing_values():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50, 3))

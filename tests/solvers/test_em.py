@@ -83,6 +83,52 @@ def test_an_mstep_that_oversteps_is_halved_until_the_objective_falls():
     assert result.value == pytest.approx(fit(n_init=1)[0].value, abs=1e-6)
 
 
+def test_extrapolated_steps_reach_the_same_optimum_in_fewer_passes():
+    """A model of half steps converges slowly."""
+    calls = []
+
+    class Counted(CoinModel):
+        def estep(self, block, params):
+            calls.append(1)
+            return super().estep(block, params)
+
+    def run(extrapolate):
+        calls.clear()
+        control = Control(1e-12, 500)
+        rng = np.random.RandomState(0)
+        results = run_em(Counted(overstep=0.2), BLOCKS, control, n_init=3, rng=rng, extrapolate=extrapolate)
+        return results, len(calls)
+
+    (plain, n_plain), (results, n_calls) = run(False), run(True)
+    assert n_calls < 0.5 * n_plain
+    for result, slow in zip(results, plain, strict=True):
+        assert (np.diff(result.history) <= 1e-9 * abs(result.value)).all()
+        assert result.converged and result.value == pytest.approx(slow.value, abs=1e-7)
+        assert best_value(result.x) == result.value
+
+
+def test_a_bad_extrapolation_is_discarded():
+    class Bounded(CoinModel):
+        def unpack(self, vector, params):
+            self.n_failures = getattr(self, "n_failures", 0) + (self.fails and len(self.seen) > 2)
+            if self.fails and len(self.seen) > 2:
+                raise np.linalg.LinAlgError("singular")
+            return super().unpack(vector, params)
+
+        def mstep(self, statistics, params):
+            self.fails, result = False, super().mstep(statistics, params)
+            self.seen.append(1)
+            self.fails = True
+            return result
+
+    Bounded.fails, Bounded.seen = False, []
+    model = Bounded()
+    control = Control(1e-12, 500)
+    (result,) = run_em(model, BLOCKS, control, n_init=1, rng=np.random.RandomState(0), extrapolate=True)
+    assert model.n_failures > 0 and result.converged
+    assert result.value == pytest.approx(fit(n_init=1)[0].value, abs=1e-9)
+
+
 def test_model_whose_steps_only_increase_the_objective_stalls():
     class Climber(CoinModel):
         def mstep(self, statistics, params):

@@ -113,7 +113,9 @@ class Gaussian(Family):
         for rows in cut_rows(len(X), part_rows(X)):
             U = X[rows] - params.mean
             U, _, spread = _expected(U, weight[rows], params.covariance, precision, half_log_det)
-            sums += second_moments(*for_kernels(U + (params.mean - prior.mean)), *readonly(weight[rows]), zero)
+            sums += second_moments(
+                *for_kernels(U + (params.mean - prior.mean)), *readonly(weight[rows]), zero
+            )
             sums[1:] += spread
         return sums
 
@@ -232,9 +234,7 @@ def _expected(
     words.view(np.uint8)[:, : bits.shape[1]] = bits
     keys = content_keys(*readonly(words.ravel(), np.arange(0, words.size + 1, words.shape[1])))
     arrays = readonly(U, weight, covariance, precision, dtype=np.float64)
-    filled, log_root, spread = fill_missing(
-        *arrays, *readonly(np.argsort(keys, kind="stable")), half_log_det
-    )
+    filled, log_root, spread = fill_missing(*arrays, *readonly(np.argsort(keys, kind="stable")), half_log_det)
     if not np.isfinite(log_root).all():
         raise np.linalg.LinAlgError(_SINGULAR)
     return filled, log_root, spread

@@ -3,16 +3,80 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 
 
-def available_memory() -> float:
-    """Return the physical memory of the computer in bytes; inf if the system does not report it."""
+def available_memory(root: Path = Path("/")) -> float:
+    """Return the bytes of memory that this process can still allocate; inf if the system does not report it.
+
+    This is the smallest of the available memory of the computer, the limits of the control groups of the
+    process (as in containers), and the limit of its address space, each minus what is already used. On
+    systems without ``/proc``, it is the physical memory.
+
+    Parameters
+    ----------
+    root : path
+        Folder that contains ``proc`` and ``sys``.
+    """
+    limits = [_physical_memory(), *_group_limits(root)]
+    with suppress(OSError, ValueError, StopIteration):
+        lines = (root / "proc/meminfo").read_text().splitlines()
+        limits.append(
+            1024.0 * next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
+        )
+    with suppress(ImportError, OSError, ValueError):
+        import resource  # not on Windows
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if limit != resource.RLIM_INFINITY:
+            n_pages = int((root / "proc/self/statm").read_text().split()[0])
+            limits.append(float(limit - n_pages * resource.getpagesize()))
+    return max(0.0, min(limits))
+
+
+def _physical_memory() -> float:
     try:
         return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, ValueError, OSError):
         return np.inf
+
+
+def _group_limits(root: Path) -> Iterator[float]:
+    """Yield the memory that is left in the control groups of this process and in their parents."""
+    try:
+        lines = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return
+    mounted = root / "sys/fs/cgroup"
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            top, limit, usage = mounted, "memory.max", "memory.current"
+        elif "memory" in controllers.split(","):
+            top, limit, usage = mounted / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
+        else:
+            continue
+        group = top / path.lstrip("/")
+        # Within a container, the path may be that of the host, which does not exist; then only the top counts.
+        for folder in (group, *group.parents):
+            with suppress(OSError, ValueError):  # no such file, or no limit ("max")
+                # The kernel drops cached files before it refuses memory.
+                used = int((folder / usage).read_text()) - _cached_files(folder)
+                yield float(int((folder / limit).read_text()) - used)
+            if folder == top:
+                break
+
+
+def _cached_files(group: Path) -> int:
+    try:
+        stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+    except (OSError, ValueError):
+        return 0
+    return int(stat.get("total_inactive_file", stat.get("inactive_file", "0")))
 
 
 _REMEDIES = {

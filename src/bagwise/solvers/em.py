@@ -138,9 +138,7 @@ def run_em(
     return [result for result in results if result is not None]
 
 
-def _run_start(
-    model: EMModel, blocks: Blocks, params: Any, control: Control, extrapolate: bool
-) -> EMResult:
+def _run_start(model: EMModel, blocks: Blocks, params: Any, control: Control, extrapolate: bool) -> EMResult:
     checkpoint = control.checkpoint
     form = {"params": params, "history": None, "watched": None}
     if checkpoint.has_ended:

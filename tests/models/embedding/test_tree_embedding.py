@@ -103,3 +103,9 @@ def test_a_saved_tree_needs_no_trust(data, tmp_path):
     model = TreeEmbedding(random_state=0).fit(data.bags, data.y)
     again = load(save(model, tmp_path / "a.bagwise"))
     np.testing.assert_array_equal(again.transform(data.bags), model.transform(data.bags))
+
+
+@pytest.mark.parametrize("method", ["fit", "fit_transform"])
+def test_labels_are_required(data, method):
+    with pytest.raises(ValueError, match="TreeEmbedding requires y to be passed"):
+        getattr(TreeEmbedding(), method)(data.bags)

@@ -1,6 +1,8 @@
 """`BagEnsembleClassifier`: folds, groups, checkpoints, memory, files, classes, missing values."""
 
 import logging
+import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -278,7 +280,8 @@ def test_instance_scores_are_scores_of_single_instance_bags(data):
     alone = Bags(data.bags.instances, np.arange(data.bags.n_instances + 1))
     total = np.zeros(data.bags.n_instances)
     for part in vote.parts:
-        for K, coef in zip(part.view.cross_grams(alone, part.widths), part.instance_coef, strict=True):
+        view = part.view.restored(vote.training.open())
+        for K, coef in zip(view.cross_grams(alone, part.widths), part.instance_coef, strict=True):
             total += K @ coef
     expected = vote.exponent * (vote.instance_constant + total)
     np.testing.assert_allclose(of_instances, expected, rtol=1e-9, atol=1e-9)
@@ -365,3 +368,69 @@ def test_features_that_vary_in_a_single_fold_are_left_out():
     bags = Bags(X, np.arange(0, 13, 2))
     splits = [(np.arange(3, 6), np.arange(3)), (np.arange(3), np.arange(3, 6))]
     assert Instances.fit("standard", bags, np.ones(6), splits).features.tolist() == [0, 2]
+
+
+# ------------------------------------------------------------------ storage
+
+
+def simulated(n_bags, size, n_features, dtype):
+    X = np.random.default_rng(0).normal(size=(n_bags * size, n_features)).astype(dtype)
+    y = np.arange(n_bags) % 2
+    X[::size][y == 1] += 1.0
+    return Bags(X, np.arange(0, len(X) + 1, size)), y
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("n_bags", "size", "n_features", "dtype"),
+    [
+        (20, 20, 1024, np.float32),
+        (20, 20, 1024, np.float64),
+        (400, 5, 40, np.float64),
+        (40, 60, 40, np.float32),
+    ],
+    ids=["wide", "wide, doubles", "small bags", "large bags"],
+)
+def test_a_model_takes_little_more_room_than_its_training_bags(tmp_path, n_bags, size, n_features, dtype):
+    bags, y = simulated(n_bags, size, n_features, dtype)
+    model = BagEnsembleClassifier(cv=2, random_state=0).fit(bags, y)
+    path = bagwise.save(model, tmp_path / "model.bagwise")
+    assert path.stat().st_size < 2.5 * bags.instances.nbytes
+    assert len(pickle.dumps(model)) < 2.5 * bags.instances.nbytes
+    np.testing.assert_array_equal(bagwise.load(path).decision_function(bags), model.decision_function(bags))
+
+
+def test_pairs_of_classes_share_the_training_bags(data):
+    y = np.array(["a", "b", "c"])[np.arange(60) % 3]
+    model = small(families=["extremes"]).fit(data.bags, y)
+    assert len({id(vote.training.bags) for vote in model.votes_}) == 1
+    again = pickle.loads(pickle.dumps(model))
+    assert len({id(vote.training.bags) for vote in again.votes_}) == 1
+
+
+def test_predictions_do_not_change_if_the_training_array_changes(data):
+    X = np.array(data.bags.instances)
+    model = small(families=["extremes", "prototypes"]).fit(Bags(X, data.bags.offsets), data.y)
+    expected = model.decision_function(data.bags)
+    X[:] = 0.0
+    np.testing.assert_array_equal(model.decision_function(data.bags), expected)
+
+
+@pytest.mark.parametrize("family", ["extremes", "moments", "sets", "distances", "prototypes", "ranks"])
+def test_predictions_from_stored_bags_equal_those_of_the_fitted_views(family, monkeypatch):
+    """A fit that keeps everything it computed is the reference."""
+    bags, y = simulated(24, 3, 4, np.float32)
+    X = np.array(bags.instances)
+    X[::7, 1] = np.nan
+    bags, weight = Bags(X, bags.offsets), np.where(np.arange(24) % 3 == 0, 2.0, 1.0)
+    stored = BagEnsembleClassifier([family], cv=2, random_state=0).fit(bags, y, weight)
+    for view in (member.view for member in FAMILIES[family].members):
+        cls = type(view)
+        monkeypatch.setattr(cls, "compact", lambda self: self)
+        monkeypatch.setattr(cls, "restored", lambda self, training: self)
+        monkeypatch.setattr(cls, "with_coef", lambda self, coef: (self, coef))
+    kept = BagEnsembleClassifier([family], cv=2, random_state=0).fit(bags, y, weight)
+    compare = np.testing.assert_array_equal
+    if family == "prototypes":  # the sum over training bags is computed once, in another order
+        compare = partial(np.testing.assert_allclose, rtol=1e-10, atol=1e-10)
+    compare(stored.decision_function(bags), kept.decision_function(bags))

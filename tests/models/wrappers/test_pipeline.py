@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from sklearn.decomposition import PCA
+from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
@@ -99,3 +99,11 @@ def test_a_pipeline_without_a_last_estimator_has_no_instance_methods(steps):
 def test_steps_of_one_class_are_numbered():
     pipeline = make_bag_pipeline(OnInstances(PCA(2)), OnInstances(StandardScaler()), MILogisticRegression())
     assert list(pipeline.named_steps) == ["oninstances-1", "oninstances-2", "milogisticregression"]
+
+
+def test_arpack_fails_with_a_sentence_if_all_values_are_zero(data):
+    zeros = data.bags.with_instances(np.zeros((data.bags.n_instances, 5)))
+    with pytest.raises(
+        ValueError, match="TruncatedSVD cannot be fitted to these instances.*all values are 0"
+    ):
+        OnInstances(TruncatedSVD(2, algorithm="arpack")).fit(zeros)

@@ -44,11 +44,21 @@ def as_matrix(X: Any) -> Any:
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
-        return X
+        return _with_short_indices(X)
     X = np.asarray(without_mask(X), order="C")
     if X.ndim != 2:
         raise ValueError(f"instances has shape {X.shape}; expected a 2-D array (n_instances, n_features).")
     return X
+
+
+def _with_short_indices(X: Any) -> Any:
+    """Return a CSR matrix with 32-bit indices if they suffice, because much of scikit-learn refuses others."""
+    if X.indices.dtype == np.int32 or max(*X.shape, X.nnz) > np.iinfo(np.int32).max:
+        return X
+    indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    short = type(X)((X.data, indices, indptr), shape=X.shape)
+    short.has_canonical_format = True
+    return short
 
 
 def as_text(values: Sequence[str]) -> np.ndarray:

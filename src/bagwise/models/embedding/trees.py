@@ -121,7 +121,7 @@ class TreeEmbedding(BagTransformer):
         return tags
 
     @validated_fit
-    def fit(self, X: BagsLike, y: ArrayLike) -> Self:
+    def fit(self, X: BagsLike, y: ArrayLike | None = None) -> Self:
         """Fit the tree.
 
         Parameters
@@ -129,7 +129,7 @@ class TreeEmbedding(BagTransformer):
         X : Bags, ScannedBags, list of arrays, 3-D or 2-D array
             The training bags.
         y : array of shape (n_bags,)
-            Labels of two or more classes.
+            Labels of two or more classes; required.
 
         Returns
         -------
@@ -139,7 +139,7 @@ class TreeEmbedding(BagTransformer):
         return self
 
     @validated_fit
-    def fit_transform(self, X: BagsLike, y: ArrayLike) -> np.ndarray:
+    def fit_transform(self, X: BagsLike, y: ArrayLike | None = None) -> np.ndarray:
         """Fit trees and embed the training bags; with `cross_fit`, by trees that were not fitted to them."""
         unseen_by = self._grow(X, y)
         vectors = self.transform(X)
@@ -151,7 +151,7 @@ class TreeEmbedding(BagTransformer):
         filled = np.where(unseen_by[:, None] == tree, len(roots) * vectors, 0.0)
         return np.where(unseen_by[:, None] < 0, vectors, filled)
 
-    def _grow(self, X: BagsLike, y: ArrayLike) -> np.ndarray | None:
+    def _grow(self, X: BagsLike, y: ArrayLike | None) -> np.ndarray | None:
         """Fit ``trees_``; with `cross_fit` return, per bag, the index of the tree not fitted to it."""
         bags = self._read(X, reset=True)
         codes = encode_labels(self, y, X, bags, binary=False)

@@ -62,9 +62,7 @@ class PrototypeView(View):
         rows = np.zeros(len(prototypes), dtype=np.int64)
         rows[point[point >= 0]] = np.flatnonzero(point >= 0)
         least = prototypes.gamma * squares
-        return replace(
-            self, instances=instances, prototypes=prototypes, least=least, holds=holds, rows=rows
-        )
+        return replace(self, instances=instances, prototypes=prototypes, least=least, holds=holds, rows=rows)
 
     def train_grams(self, weight: np.ndarray, splits: Sequence[Split]) -> Iterator[TrainingGram]:
         """Yield the matrices of the training bags; `weight` contains the bag weights."""

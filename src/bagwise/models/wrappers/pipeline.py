@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
+from scipy.sparse.linalg import ArpackError
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import get_tags
@@ -111,7 +112,14 @@ class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[c
 
     def _fit(self, bags: Bags, y: np.ndarray | None) -> Any:
         labels = None if y is None else np.repeat(y, bags.sizes, axis=0)
-        return clone(self.transformer).fit(bags.instances, labels)
+        try:
+            return clone(self.transformer).fit(bags.instances, labels)
+        except ArpackError as error:
+            raise ValueError(
+                f"{type(self.transformer).__name__} cannot be fitted to these instances, because ARPACK found "
+                f"no singular vectors ({error}); check whether all values are 0 or equal, or use a solver "
+                "other than ARPACK."
+            ) from error
 
     def _fit_blocks(self, bags: Bags, y: np.ndarray | None) -> Any:
         transformer = clone(self.transformer)
