@@ -244,23 +244,24 @@ def test_gaussian_statistics_of_missing_values_are_conditional_moments(rate):
     weight[5] = 0.0
     prior = start(Gaussian(), rng.normal(size=(9, d)) * scale, np.ones(9))
     first, second = np.zeros(d), np.zeros((d, d))
-    for row, w in zip(X, weight, strict=True):
+    units = np.outer(scale, scale)
+    C, mean = params.covariance / units, params.mean / scale
+    for row, w in zip(X / scale, weight, strict=True):
         S = ~np.isnan(row)
-        C = params.covariance
         regression = C[:, S] @ np.linalg.inv(C[np.ix_(S, S)])
-        expected = params.mean + regression @ (row - params.mean)[S]
+        expected = mean + regression @ (row - mean)[S]
         expected[S] = row[S]
-        u = expected - prior.mean
+        u = expected - prior.mean / scale
         spread = np.zeros((d, d))
         spread[np.ix_(~S, ~S)] = (C - regression @ C[S])[np.ix_(~S, ~S)]
         first += w * u
         second += w * (np.outer(u, u) + spread)
-        density = multivariate_normal(params.mean[S], C[np.ix_(S, S)]).logpdf(row[S]) if S.any() else 0.0
-        assert Gaussian().log_density(row[None], params)[0] == pytest.approx(density, rel=1e-10, abs=1e-10)
+        density = multivariate_normal(mean[S], C[np.ix_(S, S)]).logpdf(row[S]) if S.any() else 0.0
+        actual = Gaussian().log_density((row * scale)[None], params)[0] + np.log(scale[S]).sum()
+        assert actual == pytest.approx(density, rel=1e-10, abs=1e-10)
     sums = Gaussian().statistics(X, weight, params, prior)
-    np.testing.assert_allclose(sums[0] / scale, first / scale, rtol=1e-9, atol=1e-9)
-    units = np.outer(scale, scale)
-    np.testing.assert_allclose(sums[1:] / units, second / units, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(sums[0] / scale, first, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(sums[1:] / units, second, rtol=1e-9, atol=1e-9)
     one_by_one = np.concatenate([Gaussian().log_density(row[None], params) for row in X])
     np.testing.assert_allclose(Gaussian().log_density(X, params), one_by_one, rtol=1e-11, atol=1e-11)
 

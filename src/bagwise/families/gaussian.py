@@ -43,7 +43,8 @@ class Gaussian(Family):
 
     Use it for up to a few dozen features. For more features, use `GaussianDiag` or principal components. The
     cost of every method is O(n_instances * n_features^2), with matrix products. Missing values add
-    O(n_features^3) for every pattern of missing features.
+    O(k^3) for every pattern of missing features, where k is the number of missing or of observed features,
+    whichever is smaller.
 
     Examples
     --------
@@ -228,7 +229,7 @@ def _expected(
     from bagwise._core.compiled.content import content_keys
     from bagwise._core.compiled.mixture import fill_missing
 
-    # Sort the rows by their pattern of missing values, because rows with the same pattern share a factorization.
+    # Sort the rows by their pattern of missing values: rows with the same pattern share a factorization.
     bits = np.packbits(np.isnan(U), axis=1)
     words = np.zeros((len(U), -(-bits.shape[1] // 8)), dtype=np.uint64)
     words.view(np.uint8)[:, : bits.shape[1]] = bits

@@ -61,7 +61,7 @@ def _group_limits(root: Path) -> Iterator[float]:
         else:
             continue
         group = top / path.lstrip("/")
-        # Within a container, the path may be that of the host, which does not exist; then only the top counts.
+        # In a container, the path can be that of the host and does not exist; then only the top counts.
         for folder in (group, *group.parents):
             with suppress(OSError, ValueError):  # no such file, or no limit ("max")
                 # The kernel drops cached files before it refuses memory.

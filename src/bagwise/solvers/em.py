@@ -86,9 +86,9 @@ def run_em(
     If an M step increases the objective, the step is halved until the objective decreases. The objective
     therefore never increases, even if the M step does not maximize.
 
-    With `extrapolate`, every second M step is followed by a step of SQUAREM (Varadhan and Roland, 2008), which
-    continues the path of the packed parameters. It is discarded if it does not decrease the objective, at the
-    cost of an E step.
+    With `extrapolate`, every second M step is followed by a step of SQUAREM (Varadhan and Roland, 2008),
+    which continues the path of the packed parameters. It is discarded if it does not decrease the objective,
+    at the cost of an E step.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def _extrapolated(
     """Continue the path of three consecutive iterations; return None if the objective does not decrease."""
     step = path[1] - path[0]
     bend = path[2] - path[1] - step
-    length, size = np.linalg.norm(step), np.linalg.norm(bend)
+    length, size = float(np.linalg.norm(step)), float(np.linalg.norm(bend))
     if not 0 < size < length:  # the three iterations go further
         return None
     ratio = min(length / size, _LONGEST)

@@ -104,6 +104,6 @@ def test_steps_of_one_class_are_numbered():
 def test_arpack_fails_with_a_sentence_if_all_values_are_zero(data):
     zeros = data.bags.with_instances(np.zeros((data.bags.n_instances, 5)))
     with pytest.raises(
-        ValueError, match="TruncatedSVD cannot be fitted to these instances.*all values are 0"
+        ValueError, match=r"TruncatedSVD cannot be fitted to these instances.*all values are 0"
     ):
         OnInstances(TruncatedSVD(2, algorithm="arpack")).fit(zeros)

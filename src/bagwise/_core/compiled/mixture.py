@@ -1,9 +1,10 @@
 """Kernels of mixtures: quadratic forms and moments of rows, and the mixture's part of the log-likelihood.
 
-`X` is (m, d), float32 or float64; only `fill_missing` accepts missing values. `rows` (n,) are the indices of the rows to use, or
+`X` is (m, d), float32 or float64, without missing values. `rows` (n,) are the indices of the rows to use, or
 empty for all rows; then n = m. Vectors over features are (d,), and vectors over instances are (n,). They are
 float64, and so are all sums. Each kernel reads its arrays once and allocates no array of the size of `X`. The
-cost is O(n d), or O(n d^2) for full covariances; `mixture_remainder` costs O(n).
+cost is O(n d), or O(n d^2) for full covariances; `mixture_remainder` costs O(n). Only `fill_missing` accepts
+missing values, in small parts of the rows.
 """
 
 from __future__ import annotations
@@ -181,9 +182,9 @@ def _add_inverse(L, index, weight, V, out):
 def fill_missing(U, weight, covariance, precision, order, half_log_det):
     """Replace missing values (NaN) of Gaussian rows by their expectations, given the values in the same row.
 
-    The rows of U (n, d) have mean 0 and the given covariance, with its inverse `precision` and half of its log
-    determinant. `order` are the indices of the rows, sorted such that rows with the same missing features are
-    adjacent. With H the missing and S the observed features of a row, K the precision and C the covariance,
+    The rows of U (n, d) have mean 0 and the given covariance, with its inverse `precision` and half of its
+    log determinant. `order` are the indices of the rows, sorted such that rows with the same missing features
+    are adjacent. With H the missing and S the observed features of a row, K the precision and C the covariance,
     there are two ways to compute the expectation, both of which need the Cholesky factor of one matrix ::
 
         u_H = -K_HH^-1 K_HS u_S = C_HS C_SS^-1 u_S

@@ -57,7 +57,7 @@ class KernelPart:
         return sum(K @ coef for K, coef in zip(view.cross_grams_of_instances(bags), coefs, strict=True))
 
     def _view(self, training: OpenTraining | None) -> View:
-        """Return the view for predictions. Files of bagwise 0.2 contain complete views, and no training bags."""
+        """Return the view for predictions; files of bagwise 0.2 contain complete views, but no bags."""
         return self.view if training is None else self.view.restored(training)
 
 

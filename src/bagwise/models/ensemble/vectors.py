@@ -25,7 +25,7 @@ from bagwise.similarity import InstanceKernel, resolve_gamma
 # rounding errors; a standard deviation below this fraction of the mean is treated as a rounding error.
 _BITS, _NONE = 36, 1e-14
 
-# Distances between training bags are stored if they have at most this fraction of the values of the instances.
+# Distances between training bags are stored if they have at most this fraction of the instances' values.
 _LARGEST_SHARE = 0.05
 
 

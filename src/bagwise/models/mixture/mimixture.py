@@ -153,7 +153,8 @@ class MIMixture(Recorded, WaistClassifier):
         Number of iterations of the best start, and whether it reached `tol`.
     n_passes_ : int
         Number of passes over the bags, without calibration: at most ``max_iter`` + 5 for each rule that is
-        compared, and up to half as many more if Gaussian instances have missing values. Small data are read into memory in the first pass, and passes in memory are not counted.
+        compared, and up to half as many more if Gaussian instances have missing values. Small data are read
+        into memory in the first pass, and passes in memory are not counted.
 
     Notes
     -----

@@ -167,11 +167,11 @@ def any_components(
     """
     may_be_positive = ~params.rule.pure_bags(block.y)
     rows = np.flatnonzero(np.repeat(may_be_positive, np.diff(block.offsets)))
-    instances = (picked(block.X, rows), rows), (block.X, slice(None))  # of positive and negative components
+    instances: tuple[tuple[Any, Any], ...] = (picked(block.X, rows), rows), (block.X, slice(None))
     joint = np.full((len(params.components), len(block.X)), -np.inf)
     for k, component in enumerate(params.components):
-        X, rows = instances[int(k >= params.n_positive)]
-        joint[k, rows] = of_instances(family, "log_density", X, component) + params.log_joint[k]
+        X, chosen = instances[int(k >= params.n_positive)]
+        joint[k, chosen] = of_instances(family, "log_density", X, component) + params.log_joint[k]
     classes = class_log_joint(joint, params.n_positive)
     log_odds = log_odds_of(classes)
     result = params.rule.estep(log_odds, block.offsets, block.y, block.weight)
@@ -186,8 +186,8 @@ def any_components(
         # NaN: the class has zero density at the instance, and gets no weight from it.
         weight = each * share * np.where(np.isnan(within), 0.0, within)
         weights[k] = weight.sum()
-        X, rows = instances[int(not is_positive)]
-        sums.append(statistics_of(family, X, weight[rows], component, prior))
+        X, chosen = instances[int(not is_positive)]
+        sums.append(statistics_of(family, X, weight[chosen], component, prior))
     cost = _cost_of(block, log_odds, params.rule, result) if keeps_cost else 0.0
     return Statistics(float(value), weights, np.stack(sums), result.statistics, cost)
 

@@ -116,9 +116,9 @@ class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[c
             return clone(self.transformer).fit(bags.instances, labels)
         except ArpackError as error:
             raise ValueError(
-                f"{type(self.transformer).__name__} cannot be fitted to these instances, because ARPACK found "
-                f"no singular vectors ({error}); check whether all values are 0 or equal, or use a solver "
-                "other than ARPACK."
+                f"{type(self.transformer).__name__} cannot be fitted to these instances, because ARPACK "
+                f"found no singular vectors ({error}); check whether all values are 0 or equal, or use a "
+                "solver other than ARPACK."
             ) from error
 
     def _fit_blocks(self, bags: Bags, y: np.ndarray | None) -> Any:
