@@ -423,14 +423,15 @@ def test_predictions_from_stored_bags_equal_those_of_the_fitted_views(family, mo
     X = np.array(bags.instances)
     X[::7, 1] = np.nan
     bags, weight = Bags(X, bags.offsets), np.where(np.arange(24) % 3 == 0, 2.0, 1.0)
-    stored = BagEnsembleClassifier([family], cv=2, random_state=0).fit(bags, y, weight)
+    model = BagEnsembleClassifier([family], cv=2, random_state=0).fit(bags, y, weight)
+    actual = model.decision_function(bags)
     for view in (member.view for member in FAMILIES[family].members):
         cls = type(view)
         monkeypatch.setattr(cls, "compact", lambda self: self)
         monkeypatch.setattr(cls, "restored", lambda self, training: self)
         monkeypatch.setattr(cls, "with_coef", lambda self, coef: (self, coef))
-    kept = BagEnsembleClassifier([family], cv=2, random_state=0).fit(bags, y, weight)
+    reference = BagEnsembleClassifier([family], cv=2, random_state=0).fit(bags, y, weight)
     compare = np.testing.assert_array_equal
     if family == "prototypes":  # the sum over training bags is computed once, in another order
         compare = partial(np.testing.assert_allclose, rtol=1e-10, atol=1e-10)
-    compare(stored.decision_function(bags), kept.decision_function(bags))
+    compare(actual, reference.decision_function(bags))

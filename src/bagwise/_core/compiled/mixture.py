@@ -184,8 +184,8 @@ def fill_missing(U, weight, covariance, precision, order, half_log_det):
 
     The rows of U (n, d) have mean 0 and the given covariance, with its inverse `precision` and half of its
     log determinant. `order` are the indices of the rows, sorted such that rows with the same missing features
-    are adjacent. With H the missing and S the observed features of a row, K the precision and C the covariance,
-    there are two ways to compute the expectation, both of which need the Cholesky factor of one matrix ::
+    are adjacent. With H the missing and S the observed features of a row, K the precision and C the
+    covariance, there are two ways to compute the expectation, which need the Cholesky factor of a matrix ::
 
         u_H = -K_HH^-1 K_HS u_S = C_HS C_SS^-1 u_S
         Cov(u_H | u_S) = K_HH^-1 = C_HH - C_HS C_SS^-1 C_SH

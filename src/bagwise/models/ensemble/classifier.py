@@ -110,11 +110,10 @@ class BagEnsembleClassifier(ScoreClassifier):
     -----
     With n bags and N instances, the kernel matrices require O(N^2) kernel evaluations. About 100 settings are
     fitted in 10 folds, which makes about 1,000 small SVMs, each O(n^2) to O(n^3). The fit needs about 26
-    matrices of n^2 values and three copies of the instances. A fitted model, and its file, contain the training
-    bags once, in their own precision. Predictions scale and rank them again, which needs memory for five
-    copies in double precision. A fit to 1,000 bags
-    of ten instances with 50 features took 40 s on one core and 230 MB, and a fit to the 180 bags of Fox took
-    4 s. `expected_cost` estimates the cost before the fit. The SVMs are solved by
+    matrices of n^2 values and three copies of the instances. A fitted model, and its file, contain the
+    training bags once, in their own precision. Predictions scale and rank them again, which needs memory for
+    five copies in double precision. A fit to 1,000 bags of ten instances with 50 features took 40 s on one
+    core and 230 MB, and a fit to the 180 bags of Fox took 4 s. `expected_cost` estimates the cost before the fit. The SVMs are solved by
     `bagwise.solvers.solve_dual`, with a step limit.
 
     In every inner fold, the columns of statistics and distances are scaled using only the training bags of
