@@ -22,6 +22,7 @@ SECOND = {
     "proc/self/cgroup": "0::/job/task\n",
     "sys/fs/cgroup/job/task/memory.max": "max\n",
     "sys/fs/cgroup/job/task/memory.current": "1000000\n",
+    "sys/fs/cgroup/job/task/memory.stat": "anon 5\n",
     "sys/fs/cgroup/job/memory.max": "20000000\n",
     "sys/fs/cgroup/job/memory.current": "9000000\n",
     "sys/fs/cgroup/job/memory.stat": "anon 5\ninactive_file 2000000\n",

@@ -231,9 +231,9 @@ def _expected(
 
     # Sort the rows by their pattern of missing values: rows with the same pattern share a factorization.
     bits = np.packbits(np.isnan(U), axis=1)
-    words = np.zeros((len(U), -(-bits.shape[1] // 8)), dtype=np.uint64)
-    words.view(np.uint8)[:, : bits.shape[1]] = bits
-    keys = content_keys(*readonly(words.ravel(), np.arange(0, words.size + 1, words.shape[1])))
+    packed = np.zeros((len(U), -(-bits.shape[1] // 8)), dtype=np.uint64)
+    packed.view(np.uint8)[:, : bits.shape[1]] = bits
+    keys = content_keys(*readonly(packed.ravel(), np.arange(0, packed.size + 1, packed.shape[1])))
     arrays = readonly(U, weight, covariance, precision, dtype=np.float64)
     filled, log_root, spread = fill_missing(*arrays, *readonly(np.argsort(keys, kind="stable")), half_log_det)
     if not np.isfinite(log_root).all():

@@ -22,12 +22,13 @@ def available_memory(root: Path = Path("/")) -> float:
     root : path
         Folder that contains ``proc`` and ``sys``.
     """
-    limits = [_physical_memory(), *_group_limits(root)]
-    with suppress(OSError, ValueError, StopIteration):
-        lines = (root / "proc/meminfo").read_text().splitlines()
-        limits.append(
-            1024.0 * next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
-        )
+    limits = [np.inf, *_group_limits(root)]
+    with suppress(AttributeError, ValueError, OSError):
+        limits.append(float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")))
+    with suppress(OSError, ValueError):
+        _, name, after = (root / "proc/meminfo").read_text().partition("MemAvailable:")
+        if name:
+            limits.append(1024.0 * int(after.split(maxsplit=1)[0]))
     with suppress(ImportError, OSError, ValueError):
         import resource  # not on Windows
 
@@ -36,13 +37,6 @@ def available_memory(root: Path = Path("/")) -> float:
             n_pages = int((root / "proc/self/statm").read_text().split()[0])
             limits.append(float(limit - n_pages * resource.getpagesize()))
     return max(0.0, min(limits))
-
-
-def _physical_memory() -> float:
-    try:
-        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, ValueError, OSError):
-        return np.inf
 
 
 def _group_limits(root: Path) -> Iterator[float]:
@@ -64,19 +58,12 @@ def _group_limits(root: Path) -> Iterator[float]:
         # In a container, the path can be that of the host and does not exist; then only the top counts.
         for folder in (group, *group.parents):
             with suppress(OSError, ValueError):  # no such file, or no limit ("max")
+                left = int((folder / limit).read_text()) - int((folder / usage).read_text())
                 # The kernel drops cached files before it refuses memory.
-                used = int((folder / usage).read_text()) - _cached_files(folder)
-                yield float(int((folder / limit).read_text()) - used)
+                stat = dict(map(str.split, (folder / "memory.stat").read_text().splitlines()))
+                yield float(left + int(stat.get("total_inactive_file", stat.get("inactive_file", 0))))
             if folder == top:
                 break
-
-
-def _cached_files(group: Path) -> int:
-    try:
-        stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
-    except (OSError, ValueError):
-        return 0
-    return int(stat.get("total_inactive_file", stat.get("inactive_file", "0")))
 
 
 _REMEDIES = {

@@ -113,8 +113,8 @@ class BagEnsembleClassifier(ScoreClassifier):
     matrices of n^2 values and three copies of the instances. A fitted model, and its file, contain the
     training bags once, in their own precision. Predictions scale and rank them again, which needs memory for
     five copies in double precision. A fit to 1,000 bags of ten instances with 50 features took 40 s on one
-    core and 230 MB, and a fit to the 180 bags of Fox took 4 s. `expected_cost` estimates the cost before the fit. The SVMs are solved by
-    `bagwise.solvers.solve_dual`, with a step limit.
+    core and 230 MB, and a fit to the 180 bags of Fox took 4 s. `expected_cost` estimates the cost before the
+    fit. The SVMs are solved by `bagwise.solvers.solve_dual`, with a step limit.
 
     In every inner fold, the columns of statistics and distances are scaled using only the training bags of
     the fold, and prototypes are taken from these bags. Instances are scaled once, using all training bags but

@@ -100,7 +100,7 @@ class PrototypeView(View):
                 yield similarities
 
     def compact(self) -> PrototypeView:
-        """Return the view without the scaler and the prototypes, of which only the row numbers are kept."""
+        """Return the view without the scaler and the prototypes, of which only the row indices are kept."""
         assert self.instances is not None and self.prototypes is not None
         prototypes = replace(self.prototypes, points=self.prototypes.points[:0])
         return replace(self, instances=self.instances.compact(), prototypes=prototypes, holds=None)
