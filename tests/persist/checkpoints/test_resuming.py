@@ -32,6 +32,8 @@ from bagwise.rules import CountLogistic, CountTable, Or
 LINEAR = make_noisy_or_bags(60, n_features=4, random_state=0)
 COUNTS = make_count_bags(40, size=4, labeler=2, coef=[2.0, -2.0], random_state=0)
 MIXED = make_mixture_bags(60, separation=0.7, random_state=0)
+GAPS = make_mixture_bags(60, separation=0.7, random_state=0)
+GAPS.bags = GAPS.bags.with_instances(np.where(GAPS.bags.instances > 0.8, np.nan, GAPS.bags.instances))
 # Large enough that an L1 fit uses a copy in single precision, and computes points from other points.
 WIDE = make_noisy_or_bags(400, n_features=120, random_state=0)
 
@@ -46,6 +48,7 @@ WHOLE_STATE = {
     ),
     "mixture, learned table": (MIMixture(rule=CountTable(monotone=True), n_init=2, max_iter=30), MIXED),
     "mixture, rules compared": (MIMixture(rule="threshold", n_init=2, max_iter=50), MIXED),
+    "mixture, missing values": (MIMixture(n_init=3), GAPS),
     "mixture, calibrated": (MIMixture(n_init=1, calibrate=True), MIXED),
     "mixture without labels": (MIMixture(supervision="none", n_init=2), MIXED),
     "EM-DD": (EMDD(n_init=3), MIXED),
