@@ -63,11 +63,12 @@ class OpenTraining:
     def __init__(self, bags: Bags, weight: np.ndarray):
         self.bags = bags
         self.weight = weight
-        self._scaled: dict[str, tuple[Instances, Bags]] = {}
+        self._scaled: dict[tuple[str, bytes], tuple[Instances, Bags]] = {}
 
     def scaled(self, features: np.ndarray, scale: str) -> tuple[Instances, Bags]:
         """Fit the scaling of instances again; return it with the scaled bags."""
-        if scale not in self._scaled:
+        key = scale, features.tobytes()
+        if key not in self._scaled:
             instances = Instances.of_features(features, scale, self.bags, self.weight)
-            self._scaled[scale] = instances, instances.scaled(self.bags)
-        return self._scaled[scale]
+            self._scaled[key] = instances, instances.scaled(self.bags)
+        return self._scaled[key]

@@ -214,7 +214,10 @@ class RankedExtremesView(VectorView):
 
     def restored(self, training: OpenTraining) -> RankedExtremesView:
         """Rank the instances of the training bags again, and compute their vectors."""
-        view = self._ranked(training.bags, training.weight)
+        every = np.arange(training.bags.n_features)
+        view = replace(
+            self, scaler=training.scaled(every, "rank")[0].scaler
+        )  # usually shared with other views
         return super(RankedExtremesView, view).restored(training)
 
 
