@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import Bunch, check_random_state
 
 from bagwise._core.types import Seed
+from bagwise._display.bunch import ShownBunch
 from bagwise.data.bags import Bags
 from bagwise.datasets._draw import (
     check_count,
@@ -117,7 +118,7 @@ def load_digit_bags(
         feature_names=digits.feature_names,
         instance_columns={"digit": digits.target[image].astype(np.int64), "image": image},
     )
-    return Bunch(
+    return ShownBunch(
         bags=bags,
         y=y,
         instance_y=instance_y,

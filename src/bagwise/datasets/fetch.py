@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
+from bagwise._display.bunch import ShownBunch
 from bagwise.datasets._download import original_files
 from bagwise.datasets._parse import (
     parse_birdsong,
@@ -314,4 +315,4 @@ def _bunch(title: str, **parts: Any) -> Bunch:
         f"{title} {len(bags)} bags, {bags.n_instances} instances, {bags.n_features} features. The bags are "
         "mostly sorted by class, so shuffle them before cross-validation."
     )
-    return Bunch(**parts, DESCR=text)
+    return ShownBunch(**parts, DESCR=text)

@@ -11,6 +11,7 @@ from scipy.special import expit
 from sklearn.utils import Bunch, check_random_state
 
 from bagwise._core.types import Seed
+from bagwise._display.bunch import ShownBunch
 from bagwise.data.bags import Bags
 from bagwise.datasets._draw import (
     check_agreement,
@@ -180,7 +181,7 @@ def _draw_logistic(
     X = rng.standard_normal((offsets[-1], coef.size))
     log_odds = intercept + X @ coef
     z = (rng.random_sample(log_odds.size) < expit(log_odds)).astype(np.int64)
-    return Bunch(bags=Bags(X, offsets), instance_y=z, coef=coef, intercept=intercept, log_odds=log_odds)
+    return ShownBunch(bags=Bags(X, offsets), instance_y=z, coef=coef, intercept=intercept, log_odds=log_odds)
 
 
 def _read_coef(coef: ArrayLike | None, n_features: int | None, n_informative: int) -> np.ndarray:

@@ -11,6 +11,7 @@ from scipy.special import logit
 from sklearn.utils import Bunch, check_random_state
 
 from bagwise._core.types import Seed
+from bagwise._display.bunch import ShownBunch
 from bagwise.data.bags import Bags
 from bagwise.datasets._draw import (
     check_agreement,
@@ -106,7 +107,7 @@ def make_mixture_bags(
 
     offsets = offsets_of(sizes)
     log_density = [_gaussian_log_density(X, means[k], factors[k]) for k in (0, 1)]
-    return Bunch(
+    return ShownBunch(
         bags=Bags(X, offsets),
         y=np.maximum.reduceat(z, offsets[:-1]),
         instance_y=z,

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import Bunch, check_random_state
 
 from bagwise._core.types import Seed
+from bagwise._display.bunch import ShownBunch
 from bagwise.data.bags import Bags, as_bags
 from bagwise.data.types import BagsLike
 from bagwise.datasets._draw import check_count, check_finite, nearest_count
@@ -110,7 +111,7 @@ def make_positive_unlabeled(
     of_negative = rng.permutation(pools[0])[: n_unlabeled - n_hidden]
     unlabeled = rng.permutation(np.concatenate([of_positive[n_positive:], of_negative]))
     index = np.concatenate([of_positive[:n_positive], unlabeled])
-    return Bunch(
+    return ShownBunch(
         bags=bags[index],
         y=np.repeat([1, 0], [n_positive, n_unlabeled]),
         y_true=positive[index].astype(np.int64),
@@ -207,7 +208,7 @@ def augment_bags(
     first_copy = grown.offsets[len(bags)]
     scale = noise * _largest_absolute_values(bags)[source[grown.bag_index[first_copy:]]]
     X[first_copy:] += scale * rng.standard_normal(scale.shape)
-    return Bunch(bags=grown.with_instances(X), y=y, source=source)
+    return ShownBunch(bags=grown.with_instances(X), y=y, source=source)
 
 
 def _draw_copies(

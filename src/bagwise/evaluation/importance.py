@@ -12,11 +12,30 @@ from sklearn.metrics import check_scoring
 from sklearn.utils import Bunch, check_random_state
 
 from bagwise._core.types import Seed
+from bagwise._display.bunch import ShownBunch
+from bagwise._display.parts import Table
 from bagwise.data.bags import as_bags, is_scan
 from bagwise.data.bags.parts import feature_index
 from bagwise.data.types import BagsLike
 
 Features = Sequence[int | str] | int | str
+_SHOWN = 15  # features in the table
+
+
+class Importances(ShownBunch):
+    """The result of `bag_permutation_importance`, shown as a table of the most important features."""
+
+    def _parts(self) -> list[str | Table]:
+        order = np.argsort(-self.importances_mean, kind="stable")
+        rows = [
+            [self.names[k], f"{self.importances_mean[k]:.4f}", f"{self.importances_std[k]:.4f}"]
+            for k in order[:_SHOWN]
+        ]
+        note = f"and {len(order) - _SHOWN:,} more" if len(order) > _SHOWN else ""
+        table = Table.of(["feature", "mean", "std"], rows, note=note)
+        n_repeats = self.importances.shape[1]
+        repeats = "1 repeat" if n_repeats == 1 else f"{n_repeats} repeats"
+        return [f"Decrease of the score ({self.score:.4f}) after shuffling, {repeats}", table]
 
 
 def bag_permutation_importance(
@@ -103,7 +122,7 @@ def bag_permutation_importance(
         for index, group in enumerate(columns):
             shuffled = bags.with_instances(_with_shuffled(bags.instances, group, order))
             losses[index, repeat] = score - scorer(model, shuffled, y)
-    return Bunch(
+    return Importances(
         names=names,
         importances=losses,
         importances_mean=losses.mean(axis=1),

@@ -153,7 +153,7 @@ def test_streaming_families_are_used_without_memory_for_matrices(data, monkeypat
     with pytest.warns(UserWarning, match=r"matrices of 60 bags take 0\.00075 GB, more than half"):
         model = small().fit(data.bags, data.y)
     assert [score["name"] for score in model.inner_scores_] == ["linear", "instances"]
-    assert "families that stream the data instead of kernel families" in model.report_
+    assert "families that stream the data instead of kernel families" in " ".join(model.report_.split())
     assert model.score(data.bags, data.y) > 0.75
     # Instance scores come from the logistic regressions on instances.
     score = model.decision_function_instances(data.bags)
@@ -206,9 +206,9 @@ def test_report_contains_families_scores_and_weights(data):
     model = small().fit(data.bags, data.y)
     for score in model.inner_scores_:
         line = next(line for line in model.report_.splitlines() if line.startswith(score["name"]))
-        assert f"log loss {score['log_loss']:.3f} and accuracy {score['accuracy']:.3f}" in line
+        assert line.split()[-2:] == [f"{score['log_loss']:.3f}", f"{score['accuracy']:.3f}"]
         assert score["best"] in line
-    assert f"multiplied by {model.votes_[0].exponent:.2f}" in model.report_
+    assert f"multiplied by {model.votes_[0].exponent:.2f}" in " ".join(model.report_.split())
 
 
 def test_evidence_is_sharpened_but_class_frequency_is_not():

@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from difflib import get_close_matches
-from html import escape
 from typing import Any, Self
 
 import numpy as np
 
+from bagwise._display.notebook import as_html
+from bagwise._display.parts import Table
 from bagwise.data.bags.parts import as_bag_index, as_python
 from bagwise.data.blocks import Blocks
 
@@ -80,14 +81,9 @@ class AnyBags(ABC):
         columns = {"id": self.ids[:first], "instances": self.sizes[:first]}
         for name, column in list(self.bag_columns.items())[:_FIRST_COLUMNS]:
             columns[name] = column[:first]
-        head = "".join(f"<th>{escape(name)}</th>" for name in columns)
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(str(as_python(cell)))}</td>" for cell in row) + "</tr>"
-            for row in zip(*columns.values(), strict=True)
-        )
-        rest = f"<p>and {len(self) - first:,} more</p>" if first < len(self) else ""
-        title = f"<p><b>{escape(repr(self))}</b></p>"
-        return f"<div>{title}<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{rest}</div>"
+        rows = [list(map(as_python, row)) for row in zip(*columns.values(), strict=True)]
+        rest = f"and {len(self) - first:,} more" if first < len(self) else ""
+        return as_html([repr(self), Table.of(list(columns), rows, note=rest)])
 
     def blocks(self, y: np.ndarray | None = None, weight: np.ndarray | None = None) -> Blocks:
         """Return the bags as blocks with labels and weights, which models use to pass over the data.

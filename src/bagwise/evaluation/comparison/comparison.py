@@ -169,3 +169,9 @@ class Comparison:
         from bagwise.evaluation.comparison.table import as_text
 
         return as_text(self)
+
+    def _repr_html_(self) -> str:
+        from bagwise._display.notebook import as_html
+        from bagwise.evaluation.comparison.table import as_table, remarks
+
+        return as_html([as_table(self), *remarks(self)])

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bagwise._display.notebook import Shown
 from bagwise._display.parts import Table
 from bagwise._display.pictures import Display, Palette, axes_for, legend_above, new_panels, palette_of
-from bagwise._display.text import table_lines
 
 _LONGEST_NAME = 22
 
@@ -34,11 +34,11 @@ class FeatureEffect(NamedTuple):
     effect: float
 
 
-@dataclass(frozen=True)
-class BagExplanation:
+@dataclass(frozen=True, repr=False)
+class BagExplanation(Shown):
     """Explanation of the prediction for one bag, returned by `explain_bag`.
 
-    ``print`` shows it as tables, and `plot` draws it.
+    ``print`` and notebooks show it as tables, and `plot` draws it.
 
     Attributes
     ----------
@@ -130,11 +130,10 @@ class BagExplanation:
             for instance, effects in self.features
         ]
 
-    def __str__(self) -> str:
-        lines = [self.sentence(), *textwrap.wrap(self.note, 80)]
-        for table in (self.table(), *self.feature_tables()):
-            lines += ["", *table_lines(table)]
-        return "\n".join(lines)
+    def _parts(self) -> list[str | Table]:
+        """Return the sentence, the note and the tables, which ``print`` and notebooks show."""
+        note = [self.note] if self.note else []
+        return [self.sentence(), *note, self.table(), *self.feature_tables()]
 
     def plot(self, *, ax: Any = None) -> Any:
         """Draw the listed instances, the bag's prediction without each, and the features of the first one.

@@ -10,6 +10,8 @@ import numpy as np
 
 from bagwise._core.checkpoint import CheckpointLocation
 from bagwise._core.interrupt import raise_if_stopped
+from bagwise._display.notebook import ShownText
+from bagwise._display.parts import Table
 from bagwise.data.bags import Bags
 from bagwise.models.base import Training
 from bagwise.models.base.folds import Split
@@ -186,31 +188,35 @@ def _accuracy(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:
 
 def describe_fit(
     results: Sequence[FittedVote], pairs: Sequence[tuple[Any, Any]], n_folds: int, reason: str
-) -> str:
+) -> ShownText:
     """Describe the families, their scores on held-out bags and their weights, for every pair of classes."""
-    lines = []
+    parts: list[str | Table] = []
     if reason:
-        lines.append(f"{reason[0].upper()}{reason[1:]}.")
+        parts.append(f"{reason[0].upper()}{reason[1:]}.")
     for (low, high), result in zip(pairs, results, strict=True):
-        if len(pairs) > 1:
-            lines.append(f"{high!r} against {low!r}:")
-        lines += _of_pair(result, n_folds)
-    return "\n".join(lines)
+        title = f"{high!r} against {low!r}" if len(pairs) > 1 else ""
+        parts += _of_pair(result, n_folds, title)
+    return ShownText.of(parts)
 
 
-def _of_pair(result: FittedVote, n_folds: int) -> list[str]:
-    lines = []
-    for family in result.families:
-        lines.append(
-            f"{family.name} ({FAMILIES[family.name].title}, {family.n_settings} settings): log loss "
-            f"{family.log_loss:.3f} and accuracy {family.accuracy:.3f} on held-out bags. "
-            f"Setting with the largest weight ({family.share_of_best:.0%}): {family.best}."
-        )
-    lines.append(
-        f"Ensemble: log loss {result.log_loss:.3f} and accuracy {result.accuracy:.3f} on held-out bags, in "
-        f"{n_folds} inner folds. The log-odds are the mean over the families, and the evidence beyond the "
-        f"base rate is multiplied by {result.vote.exponent:.2f}. The label of a held-out bag does not affect "
-        "the SVMs, calibration lines and weights that are evaluated on it, but the factor was fitted to "
-        "these scores."
+def _of_pair(result: FittedVote, n_folds: int, title: str) -> list[str | Table]:
+    scores = ["log loss", "accuracy"]
+    rows: list[dict[str, Any]] = [
+        {
+            "family": family.name,
+            "setting with the largest weight": family.best,
+            "weight": f"{family.share_of_best:.0%}",
+            "settings": family.n_settings,
+            **dict(zip(scores, (f"{family.log_loss:.3f}", f"{family.accuracy:.3f}"), strict=True)),
+        }
+        for family in result.families
+    ]
+    ensemble = f"{result.log_loss:.3f}", f"{result.accuracy:.3f}"
+    rows.append({"family": "ensemble", **dict(zip(scores, ensemble, strict=True))})
+    remarks = (
+        f"Scores are of held-out bags, in {n_folds} inner folds. The log-odds of the ensemble are the mean "
+        "over the families, and the evidence beyond the base rate is multiplied by "
+        f"{result.vote.exponent:.2f}. The label of a held-out bag does not affect the SVMs, calibration "
+        "lines and weights that are evaluated on it, but the factor was fitted to these scores."
     )
-    return lines
+    return [Table(title, rows, n_text=2), remarks]

@@ -12,6 +12,8 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
 
 from bagwise._core.types import Folds, Seed
+from bagwise._display.notebook import Shown, as_text
+from bagwise._display.parts import Table
 from bagwise.models.base import BagsLike
 from bagwise.models.base.folds import Split
 from bagwise.models.base.held_out import cross_predict
@@ -41,8 +43,8 @@ _SENTENCES = {
 }
 
 
-@dataclass(frozen=True)
-class RuleDiagnosis:
+@dataclass(frozen=True, repr=False)
+class RuleDiagnosis(Shown):
     """Result of `diagnose_rule`. All arrays are in the order of `names`.
 
     Attributes
@@ -95,16 +97,18 @@ class RuleDiagnosis:
 
     def summary(self) -> str:
         """Return the comparison as a text table."""
-        lines = [f"{'rule':<12}{'BIC':>10}{'log-lik.':>12}{'parameters':>12}{'held-out, per bag':>22}"]
-        for i, name in enumerate(self.names):
-            line = f"{name:<12}{self.bic[i]:>10.1f}{self.log_likelihood[i]:>12.2f}{self.n_parameters[i]:>12d}"
-            if self.held_out is not None and self.held_out_error is not None:
-                line += f"{self.held_out[i]:>14.4f} ± {self.held_out_error[i]:.4f}"
-            lines.append(line)
-        return "\n".join([*lines, "", self.sentence])
+        return as_text(self._parts())
 
-    def __str__(self) -> str:
-        return self.summary()
+    def _parts(self) -> list[str | Table]:
+        rows: list[dict[str, Any]] = []
+        for i, name in enumerate(self.names):
+            log_likelihood, n_parameters = f"{self.log_likelihood[i]:.2f}", int(self.n_parameters[i])
+            row = {"rule": name, "BIC": f"{self.bic[i]:.1f}", "log-likelihood": log_likelihood}
+            row["parameters"] = n_parameters
+            if self.held_out is not None and self.held_out_error is not None:
+                row["held-out, per bag"] = f"{self.held_out[i]:.4f} ± {self.held_out_error[i]:.4f}"
+            rows.append(row)
+        return [Table("", rows), self.sentence]
 
     def plot(self, *, ax: Axes | None = None) -> Display:
         """Plot P(+ | n) for every rule, with the best one highlighted, and the expected numbers of bags.

@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike
 from scipy.sparse.linalg import LinearOperator, cg
 from scipy.special import expit, ndtri
 
+from bagwise._display.notebook import Shown
+from bagwise._display.parts import Table
 from bagwise.data.blocks import Block
 from bagwise.models.linear_model.engine.design import Scaling
 from bagwise.models.linear_model.engine.learned_rule import JointProblem
@@ -29,8 +31,8 @@ if TYPE_CHECKING:
 _LARGEST_MOVE = 0.4
 
 
-@dataclass(frozen=True)
-class Labeler:
+@dataclass(frozen=True, repr=False)
+class Labeler(Shown):
     """Learned probability of a positive label for n positive instances, P(+ | n).
 
     Attributes
@@ -134,6 +136,20 @@ class Labeler:
             self._bands.update({(level, int(n)): row for n, row in zip(new, bounds, strict=True)})
         return np.array([self._bands[level, int(n)] for n in counts])
 
+    def _parts(self) -> list[str | Table]:
+        rows: list[dict[str, Any]] = []
+        for n in range(n_plausible_counts(self)):
+            row = {"n": n, "P(+ | n)": f"{self.values[n]:.4f}"}
+            if self.std_err is not None:
+                row["std err"] = f"{self.std_err[n]:.4f}"
+            negative, positive = self.expected_bags[:, n]
+            rows.append(row | {"negative\nbags": f"{negative:.1f}", "positive\nbags": f"{positive:.1f}"})
+        title = f"Probability of a positive label for n positive instances, rule {type(self.rule).__name__}"
+        note = "Bags: expected numbers of training bags with n positive instances."
+        if self.message is not None:
+            note += f" There are no standard errors: {self.message}."
+        return [title, Table("", rows, note=note)]
+
     def __getstate__(self) -> dict[str, Any]:
         # A pickle contains the learned values and the bands computed so far, but not the training bags.
         return {**self.__dict__, "_likelihood": None}
@@ -170,6 +186,12 @@ class Labeler:
         from bagwise.models.linear_model.plots import plot_labeler
 
         return plot_labeler(self, level=level, intervals=intervals, ax=ax)
+
+
+def n_plausible_counts(labeler: Labeler) -> int:
+    """Return the number of counts to show, without large counts that hardly any bag has."""
+    seen = np.flatnonzero(labeler.expected_bags.sum(axis=0) > 0.5)
+    return min(len(labeler.counts), int(seen[-1] if len(seen) else 0) + 2)
 
 
 def describe_labeler(problem: LinearBagProblem, best: Any) -> Labeler | None:

@@ -11,6 +11,7 @@ from sklearn.isotonic import isotonic_regression
 
 from bagwise._display.pictures import STYLES, Display, Palette, axes_for, legend_above, palette_of, width_of
 from bagwise.models.linear_model.inference import Inference
+from bagwise.models.linear_model.labeler import n_plausible_counts
 from bagwise.models.linear_model.path import MILRPath
 
 if TYPE_CHECKING:
@@ -310,9 +311,7 @@ def _draw_labeler(
     """
     ax, palette = axes_for(ax, 6.5, 4.2)
     counts, (negative, positive) = labeler.counts, labeler.expected_bags
-    # Leave out large counts that hardly any bag has.
-    seen = np.flatnonzero(negative + positive > 0.5)
-    last = min(len(counts), (seen[-1] if len(seen) else 0) + 2)
+    last = n_plausible_counts(labeler)
     counts, negative, positive = counts[:last], negative[:last], positive[:last]
     bars = ax.twinx()
     bars.bar(counts, positive, color=palette.accent, alpha=0.25, width=0.8, label="positive bags")

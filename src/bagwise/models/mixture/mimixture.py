@@ -14,6 +14,7 @@ from bagwise._core.checkpoint import NO_CHECKPOINT, CheckpointLocation
 from bagwise._core.interrupt import interruptible, raise_if_stopped
 from bagwise._core.sklearn_private import HasMethods, Interval, StrOptions
 from bagwise._core.types import Seed
+from bagwise._display.bunch import ShownBunch
 from bagwise.data.bags import Bags
 from bagwise.data.blocks import SelectedBlocks
 from bagwise.families import FAMILIES, Family, make_family
@@ -567,7 +568,9 @@ class MIMixture(Recorded, WaistClassifier):
         positive = np.exp(self.rule_.log_proba(certain, offsets)[:, 1])
         y = rng.random_sample(n_bags) < positive
         bags = Bags(self._draw_instances(z, rng), offsets)
-        return Bunch(bags=bags, y=self._two_labels[y.astype(int)], instance_y=self._two_labels[z.astype(int)])
+        return ShownBunch(
+            bags=bags, y=self._two_labels[y.astype(int)], instance_y=self._two_labels[z.astype(int)]
+        )
 
     def _draw_instances(self, z: np.ndarray, rng: np.random.RandomState) -> Any:
         """Draw an instance for each label in `z` (True for positive).

@@ -11,6 +11,7 @@ from sklearn.utils import Bunch
 
 from bagwise._core.interrupt import interruptible
 from bagwise._core.sklearn_private import Interval, StrOptions, available_if
+from bagwise._display.bunch import ShownBunch
 from bagwise.data.bags import Bags
 from bagwise.data.blocks import in_doubles
 from bagwise.models.base import (
@@ -147,7 +148,7 @@ class NeighborsClassifier(Scaled, BagClassifier):
         """
         pairs = self._by_blocks(X, self._nearest_pairs)
         bags, instances, training_instances = (pairs[:, :, k].astype(np.int64) for k in range(3))
-        return Bunch(
+        return ShownBunch(
             bags=bags,
             distances=pairs[:, :, 3],
             instances=instances,

@@ -9,10 +9,23 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
+from bagwise._display.notebook import as_html
+from bagwise._display.parts import Table
+
 _WIDTH = 84
+_TESTS = {
+    "score": "score tests; intervals contain the values that are not rejected",
+    "profile": "profile likelihood; intervals contain the values that are not rejected",
+    "wald": "Wald tests (z = coef / std err) and Wald intervals",
+}
+# Readers compare z with coef / std err, which is the statistic of Wald tests only.
+_STATISTICS = {
+    "score": 'z is the score statistic, not coef / std err (which is the test of intervals="wald").',
+    "profile": "z is the signed root of the likelihood ratio, not coef / std err.",
+}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Inference:
     """Statistical inference for a maximum likelihood fit. Arrays start with the intercept, if there is one.
 
@@ -121,57 +134,99 @@ class Inference:
         """Return the results as text, in the style of statsmodels.
 
         The first lines contain warnings, for example that p values are too small because the features were
-        selected on the same bags (docs/inference.md).
+        selected on the same bags (docs/inference.md). The first table contains the coefficients, the second
+        the odds ratios.
         """
-        lines = [*self.notes, *self._header(), "=" * _WIDTH]
+        rule, thin = "=" * _WIDTH, "-" * _WIDTH
+        lines = [*self.notes, "Multiple-instance logistic regression".center(_WIDTH).rstrip(), rule]
+        lines += [*(f"{name + ':':<22}{text}" for name, text in self._facts()), rule]
         if self.z is None:
             return "\n".join([*lines, str(self.message)])
         if self.message is not None:
-            lines += [self.message, "-" * _WIDTH]
-        return "\n".join([*lines, *self._table(level), "=" * _WIDTH])
+            lines += [self.message, thin]
+        columns = self._columns(level)
+        n_first = columns.index("odds ratio")
+        rows = self._rows(level)
+        width = max(12, min(26, max(map(len, self.names))))
+        for begin, end in ((0, n_first), (n_first, len(columns))):
+            lines += [" " * width + "".join(f"{name:>10}" for name in columns[begin:end]), thin]
+            lines += [
+                f"{name[:width]:<{width}}" + "".join(f"{cell:>10}" for cell in cells[begin:end])
+                for name, cells in zip(self.names, rows, strict=True)
+            ]
+            lines.append(thin if end == n_first else rule)
+        return "\n".join([*lines, *self._remarks()])
 
-    def _header(self) -> list[str]:
-        sizes = f"{self.n_bags} bags ({self.n_positive} positive), {self.n_instances} instances"
-        test = "" if self.lr_p_value is None else f" on {self.df} df, p = {self.lr_p_value:.3g}"
-        errors = "observed information" if self.n_groups is None else f"{self.n_groups} groups of bags"
-        tests = {
-            "score": "score tests; intervals contain the values that are not rejected",
-            "profile": "profile likelihood; intervals contain the values that are not rejected",
-            "wald": "Wald tests (z = coef / std err) and Wald intervals",
-        }
-        score = []
-        if self.score_statistic is not None:
-            all_of_them = f"{self.score_statistic:.4f} on {self.df} df, p = {self.score_p_value:.3g}"
-            score = [f"{'Joint score test:':<22}{all_of_them}"]
-        return [
-            "Multiple-instance logistic regression".center(_WIDTH).rstrip(),
-            "=" * _WIDTH,
-            f"{'Fitted on:':<22}{sizes}",
-            f"{'Log-likelihood:':<22}{self.log_likelihood:.4f}   "
-            f"(without features {self.log_likelihood_null:.4f})",
-            f"{'Likelihood ratio:':<22}{self.lr_statistic:.4f}{test}",
-            *score,
-            f"{'Errors from:':<22}{errors}",
-            f"{'z, P and intervals:':<22}{tests[self.intervals]}",
+    def __str__(self) -> str:
+        return self.summary()
+
+    def __repr__(self) -> str:
+        # Intervals may need many passes over the bags, so they are not computed here.
+        return f"Inference of {len(self.names)} coefficients from {self.n_bags} bags; print() shows the table"
+
+    def _repr_html_(self) -> str:
+        facts = Table.of_facts(self._facts())
+        parts: list[str | Table] = ["Multiple-instance logistic regression", facts, *self.notes]
+        parts += [self.message] if self.message is not None else []
+        if self.z is not None:
+            columns, rows = self._columns(0.95), self._rows(0.95)
+            cells = [[name, *row] for name, row in zip(self.names, rows, strict=True)]
+            # Both intervals have the same limits, and the names of columns must differ.
+            n_first = columns.index("odds ratio")
+            columns[n_first:] = ["odds ratio", *(f"odds ratio\n{name}" for name in columns[n_first + 1 :])]
+            parts += [Table.of(["", *columns], cells), *self._remarks()]
+        return as_html(parts)
+
+    def _facts(self) -> list[tuple[str, str]]:
+        """Return the names and texts of the lines above the table."""
+        test = "" if self.lr_p_value is None else f" on {self.df} df, {_p_text(self.lr_p_value)}"
+        facts = [
+            ("Fitted on", f"{self.n_bags} bags ({self.n_positive} positive), {self.n_instances} instances"),
+            (
+                "Log-likelihood",
+                f"{self.log_likelihood:.4f}   (without features {self.log_likelihood_null:.4f})",
+            ),
+            ("Likelihood ratio", f"{self.lr_statistic:.4f}{test}"),
         ]
+        if self.score_statistic is not None and self.score_p_value is not None:
+            test = f"{self.score_statistic:.4f} on {self.df} df, {_p_text(self.score_p_value)}"
+            facts.append(("Joint score test", test))
+        errors = "observed information" if self.n_groups is None else f"{self.n_groups} groups of bags"
+        return [*facts, ("Errors from", errors), ("z, P and intervals", _TESTS[self.intervals])]
 
-    def _table(self, level: float) -> list[str]:
-        assert self.z is not None and self.p_value is not None
+    def _remarks(self) -> list[str]:
+        return [_STATISTICS[self.intervals]] if self.intervals in _STATISTICS else []
+
+    def _columns(self, level: float) -> list[str]:
         tail = (1 - level) / 2
-        name = max(12, min(26, max(map(len, self.names))))
-        header = ["coef", "std err", "z", "P>|z|", f"[{tail:.3f}", f"{1 - tail:.3f}]", "odds"]
-        lines = [" " * name + "".join(f"{h:>10}" for h in header), "-" * _WIDTH]
-        interval = self.confidence_interval(level)
-        with np.errstate(over="ignore"):
-            odds = np.exp(self.coef)
-        for i, label in enumerate(self.names):
-            error = np.nan if self.se is None else self.se[i]
-            row = [self.coef[i], error, self.z[i], self.p_value[i], *interval[i], odds[i]]
-            lines.append(f"{label[:name]:<{name}}" + "".join(map(_cell, row)))
-        return lines
+        limits = [f"[{tail:.3f}", f"{1 - tail:.3f}]"]
+        return ["coef", "std err", "z", "P>|z|", *limits, "odds ratio", *limits]
+
+    def _rows(self, level: float) -> list[list[str]]:
+        """Return the cells of every coefficient: estimate, test, interval, and odds ratio with interval."""
+        assert self.z is not None and self.p_value is not None
+        interval, odds = self.confidence_interval(level), self.odds_ratios(level)
+        unknown = np.full(len(self.coef), np.nan)
+        errors = unknown if self.se is None else self.se
+        return [
+            [
+                *map(_cell, (self.coef[i], errors[i], self.z[i])),
+                _p_value(self.p_value[i]),
+                *map(_cell, (*interval[i], *odds[i])),
+            ]
+            for i in range(len(self.names))
+        ]
 
 
 def _cell(value: float) -> str:
     if np.isnan(value):
-        return f"{'':>10}"
-    return f"{value:>10.3f}" if abs(value) < 1e5 or np.isinf(value) else f"{value:>10.2e}"
+        return ""
+    return f"{value:.3f}" if abs(value) < 1e5 or np.isinf(value) else f"{value:.2e}"
+
+
+def _p_value(p: float) -> str:
+    return "" if np.isnan(p) else "<.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _p_text(p: float) -> str:
+    return "p < .001" if p < 0.001 else f"p = {p:.3g}"
