@@ -409,7 +409,7 @@ def test_bags_of_a_group_are_merged_and_their_ids_kept():
 def test_notebooks_show_the_first_bags():
     bags = make_described_bags()._replace(ids=np.array(["<a>", "b", "c"]))
     html = bags._repr_html_()
-    assert "&lt;a&gt;" in html and "<a>" not in html and "<th>patient</th>" in html and "more" not in html
+    assert "&lt;a&gt;" in html and "<a>" not in html and ">patient</th>" in html and "more" not in html
     many = Bags(np.zeros((30, 1)), np.arange(31))
     assert "and 22 more" in many._repr_html_() and many._repr_html_().count("<tr>") == 9
 

@@ -1,15 +1,56 @@
-"""The line that shows the progress of a fit on a terminal; rich draws it if it is installed."""
+"""The progress of a fit: a line on a terminal, drawn by rich if it is installed, or a line per minute."""
 
 from __future__ import annotations
 
 import shutil
 import sys
+import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 # Minimum number of seconds between two updates of a plain line; rich has its own refresh rate.
 _BETWEEN = 0.1
+# Number of seconds between two lines of output that is not a terminal, such as a log file.
+_MINUTE = 60.0
+
+# `bagwise._core.compiled.notice` sets the event while the compiler runs.
+compiling = threading.Event()
+COMPILING = "compiling (first run only; cached for next time)"
+
+
+@dataclass
+class Steps:
+    """Steps of a task whose number is known.
+
+    Attributes
+    ----------
+    n_steps, n_done : int
+        Number of steps, and number of completed steps.
+    began, last : float
+        Time at which the first step began, and time at which the last completed step ended.
+    """
+
+    n_steps: int
+    n_done: int = 0
+    began: float = field(default_factory=lambda: time.monotonic())
+    last: float = field(default_factory=lambda: time.monotonic())
+
+    def complete(self, n_done: int) -> None:
+        """Set the number of completed steps."""
+        self.n_done, self.last = n_done, time.monotonic()
+
+    @property
+    def left(self) -> str:
+        """The estimated time left as text, if all steps take equally long; empty if it is unknown."""
+        n_left = self.n_steps - self.n_done
+        if not self.n_done or n_left <= 0:
+            return ""
+        each = (self.last - self.began) / self.n_done
+        # The current step may take longer than the others, but the steps after it are still to come.
+        seconds = max(each * n_left - (time.monotonic() - self.last), each * (n_left - 1))
+        return f"about {_clock(seconds)} left" if seconds >= 1 else ""
 
 
 @dataclass
@@ -30,6 +71,8 @@ class Progress:
         Number of bags done in the current pass, and number of completed passes.
     n_blocks, n_workers : int
         Number of blocks in a pass, and number of cluster workers; 0 without a cluster.
+    steps : Steps or None
+        The steps of the current task, if their number is known.
     """
 
     name: str
@@ -44,6 +87,7 @@ class Progress:
     began: float = field(default_factory=lambda: time.monotonic())
     pass_began: float = field(default_factory=lambda: time.monotonic())
     rate: float = 0.0
+    steps: Steps | None = None
 
     def bags_done(self, n: int) -> None:
         """Add `n` to the number of bags done in the current pass."""
@@ -70,6 +114,10 @@ class Progress:
             workers = "1 worker" if self.n_workers == 1 else f"{self.n_workers} workers"
             texts.append(f"{self.blocks_done} of {self.n_blocks} blocks on {workers}")
         texts.append(_clock(time.monotonic() - self.began))
+        if self.steps is not None and self.steps.left:
+            texts.append(self.steps.left)
+        if compiling.is_set():
+            texts.append(COMPILING)
         if self.objective is not None:
             texts.append(f"objective {self.objective:.7g}")
         if self.doing:
@@ -97,8 +145,44 @@ def _clock(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
 
 
+class MinuteLine:
+    """A line per minute, for output that is not a terminal; nothing in the first minute.
+
+    A thread writes the lines, because a step or the compiler may take longer than a minute.
+
+    Parameters
+    ----------
+    progress : Progress
+        The progress to write.
+    write : callable
+        Called with the text of each line.
+    """
+
+    is_live = False
+
+    def __init__(self, progress: Progress, write: Callable[[str], Any]):
+        self.progress = progress
+        self._write = write
+        self._ended = threading.Event()
+        threading.Thread(target=self._run, name="bagwise-progress", daemon=True).start()
+
+    def _run(self) -> None:
+        while not self._ended.wait(_MINUTE):
+            name, *rest = self.progress.parts()
+            self._write(f"{name}: {', '.join(rest)}")
+
+    def show(self) -> None:
+        """Do nothing: the next line shows the update."""
+
+    def end(self) -> None:
+        """Stop writing."""
+        self._ended.set()
+
+
 class PlainLine:
     """Progress line without rich; every update overwrites it, cut to the width of the terminal."""
+
+    is_live = True
 
     def __init__(self, progress: Progress):
         self.progress = progress
@@ -128,6 +212,8 @@ class PlainLine:
 
 class RichLine:
     """Progress line drawn by rich, with a progress bar for the current pass."""
+
+    is_live = True
 
     def __init__(self, progress: Progress):
         from rich.console import Console

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from bagwise._display.parts import Bar, Table
+from bagwise._display.parts import Table
 from bagwise._display.text import table_lines
 
 _WIDTH = 80
@@ -81,20 +81,14 @@ def _wrapped(text: str) -> str:
 
 def _html_table(table: Table) -> str:
     styles = [_TEXT_CELL if i < table.n_text else _NUMBER_CELL for i in range(len(table.columns))]
-    caption = f'<p style="{_PARAGRAPH}"><b>{escape(table.title)}</b></p>' if table.title else ""
-    head = "".join(
-        f'<th style="{style}">{escape(name).replace(chr(10), "<br>")}</th>'
-        for name, style in zip(table.columns, styles, strict=True)
-    )
-    head = f"<thead><tr>{head}</tr></thead>" if table.has_header else ""
-    rows = "".join("<tr>" + "".join(map(_html_cell, cells, styles)) + "</tr>" for cells in table.cells)
+    title = f'<p style="{_PARAGRAPH}"><b>{escape(table.title)}</b></p>' if table.title else ""
+    head = f"<thead>{_html_row('th', table.columns, styles)}</thead>" if table.has_header else ""
+    rows = "".join(_html_row("td", cells, styles) for cells in table.cells)
     note = f'<p style="{_NOTE}">{escape(table.note)}</p>' if table.note else ""
-    return f"{caption}<table>{head}<tbody>{rows}</tbody></table>{note}"
+    return f"{title}<table>{head}<tbody>{rows}</tbody></table>{note}"
 
 
-def _html_cell(cell: Any, style: str) -> str:
-    if isinstance(cell, Bar) and 0.0 <= cell.share <= 1.0:
-        # The bar is drawn in the color of the text, which is legible on light and dark backgrounds.
-        shade = "color-mix(in srgb, currentColor 18%, transparent)"
-        style += f";background:linear-gradient(90deg,{shade} {cell.share:.1%},transparent 0)"
-    return f'<td style="{style}">{escape(str(cell))}</td>'
+def _html_row(tag: str, cells: Sequence[Any], styles: Sequence[str]) -> str:
+    texts = [escape(str(cell)).replace("\n", "<br>") for cell in cells]
+    pairs = zip(texts, styles, strict=True)
+    return "<tr>" + "".join(f'<{tag} style="{style}">{text}</{tag}>' for text, style in pairs) + "</tr>"

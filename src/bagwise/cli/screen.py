@@ -11,10 +11,10 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import count
 from math import isfinite
 from typing import Any, TextIO
 
+from bagwise._core.live_line import MinuteLine, Progress, Steps
 from bagwise._display.parts import Table
 from bagwise._display.text import printable, table_lines
 
@@ -115,26 +115,30 @@ class Screen:
 
     @contextmanager
     def progress(self, n_steps: int) -> Iterator[Callable[[str], None]]:
-        """Show progress on a terminal until the block ends.
+        """Show progress on a terminal until the block ends; otherwise write a line per minute.
 
-        Yields a function to call with a short text at the start of each step.
+        These lines are written to standard error. Yields a function to call with a short text at the start
+        of each step.
         """
-        done = -1
+        if not self.is_terminal:
+            with _a_line_per_minute(n_steps) as begin:
+                yield begin
+            return
+        steps = Steps(n_steps, -1)
         widest = 0
 
-        def begin(text: str) -> None:
-            nonlocal done, widest
-            done += 1
-            line = f"{done:>4} of {n_steps}  {printable(text)}"
+        def begin_on_terminal(text: str) -> None:
+            nonlocal widest
+            steps.complete(steps.n_done + 1)
+            left = f", {steps.left}" if steps.left else ""
+            line = f"{steps.n_done:>4} of {n_steps}  {printable(text)}{left}"
             widest = max(widest, len(line))
-            if self.is_terminal:
-                self._write("\r" + line.ljust(widest))
+            self._write("\r" + line.ljust(widest))
 
         try:
-            yield begin
+            yield begin_on_terminal
         finally:
-            if self.is_terminal:
-                self._write("\r" + " " * widest + "\r")
+            self._write("\r" + " " * widest + "\r")
 
     def data(self, content: Any) -> None:
         """Write content as JSON, for scripts; NaN and infinity, which JSON does not have, become null."""
@@ -152,6 +156,26 @@ class Screen:
         with writing_output():
             self.stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
             self.stream.flush()
+
+
+@contextmanager
+def _a_line_per_minute(n_steps: int) -> Iterator[Callable[[str], None]]:
+    steps = Steps(n_steps, -1)
+    progress = Progress("bagwise", steps=steps)
+
+    def begin(text: str) -> None:
+        steps.complete(steps.n_done + 1)
+        progress.doing = f"{steps.n_done} of {n_steps}" + (f": {printable(text)}" if text else "")
+
+    def write(text: str) -> None:
+        with suppress(OSError):  # standard error may be closed
+            sys.stderr.write(f"{text}\n")
+
+    line = MinuteLine(progress, write)
+    try:
+        yield begin
+    finally:
+        line.end()
 
 
 class DataScreen(Screen):
@@ -238,13 +262,25 @@ class RichScreen(Screen):
     @contextmanager
     def progress(self, n_steps: int) -> Iterator[Callable[[str], None]]:
         """Show a progress bar until the block ends: see `Screen.progress`."""
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, TextColumn
+        from rich.progress import Progress as RichProgress
+        from rich.text import Text
 
-        columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
-        with Progress(*columns, console=self.console, transient=True) as bar:
+        steps = Steps(n_steps, -1)
+
+        class TimeLeftColumn(ProgressColumn):
+            def render(self, task: Any) -> Any:
+                return Text(steps.left, style="dim")
+
+        def begin(text: str) -> None:
+            steps.complete(steps.n_done + 1)
+            bar.update(task, completed=steps.n_done, description=printable(text))
+
+        described = TextColumn("{task.description}", markup=False)
+        columns = (BarColumn(), MofNCompleteColumn(), TimeLeftColumn(), described)
+        with RichProgress(*columns, console=self.console, transient=True) as bar:
             task = bar.add_task("", total=n_steps)
-            begun = count()
-            yield lambda text: bar.update(task, completed=next(begun), description=printable(text))
+            yield begin
 
     def _print(self, text: str, **options: Any) -> None:
         self.console.print(printable(text), **options)

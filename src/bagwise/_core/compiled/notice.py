@@ -11,8 +11,10 @@ from typing import Any
 
 from numba.core import event
 
+from bagwise._core.live_line import COMPILING, compiling
+
 _PATIENCE = 2.0  # seconds of compiling before the message is shown
-_NOTICE = "bagwise: compiling (first run only; cached for next time)."
+_NOTICE = f"bagwise: {COMPILING}."
 
 
 class CompilingNotice(event.Listener):
@@ -37,10 +39,13 @@ class CompilingNotice(event.Listener):
 
     def on_start(self, compile_event: Any) -> None:
         """Start the timer, unless another function of bagwise is being compiled."""
-        if not _is_ours(compile_event) or self._is_shown:
+        if not _is_ours(compile_event):
             return
         self._depth += 1
         if self._depth > 1:
+            return
+        compiling.set()
+        if self._is_shown:
             return
         self._began = time.monotonic()
         self._timer = threading.Timer(max(0.0, self.patience - self._spent), self._show)
@@ -52,7 +57,10 @@ class CompilingNotice(event.Listener):
         if not _is_ours(compile_event) or self._depth == 0:
             return
         self._depth -= 1
-        if self._depth == 0 and self._timer is not None:
+        if self._depth > 0:
+            return
+        compiling.clear()
+        if self._timer is not None:
             self._timer.cancel()
             self._spent += time.monotonic() - self._began
 

@@ -239,8 +239,8 @@ class BagEnsembleClassifier(ScoreClassifier):
         stored = bags if in_files(bags) else Bags(np.array(bags.instances), bags.offsets)
         bags = self._filled(bags)
         rng = check_random_state(checkpoint.seed(self.random_state))
-        reporter = Reporter(type(self).__name__, self.verbose)
         pairs = list(combinations(range(len(self.classes_)), 2))
+        reporter = Reporter(type(self).__name__, self.verbose, n_rounds=len(pairs))
         results: list[FittedVote] = []
         for low, high in pairs:
             seed, folds_seed = (int(s) for s in rng.randint(np.iinfo(np.int32).max, size=2))

@@ -114,7 +114,7 @@ def fit_vote(
         members[name] = []
         for position, member in enumerate(FAMILIES[name].members):
             n_done = sum(map(len, members.values()))
-            reporter.step(f"{FAMILIES[name].title}, part {n_done + 1} of {n_members}")
+            reporter.step(f"{FAMILIES[name].title}, part {n_done + 1} of {n_members}", n_steps=n_members)
             part = checkpoint.within(f"{name} {position + 1}")
             members[name].append(member.fit(training, splits, seed, n_jobs, part))
             raise_if_stopped()

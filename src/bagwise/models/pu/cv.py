@@ -185,7 +185,7 @@ class PUSetKernelClassifierCV(SetKernelScore):
                 name = f"degree {degree}, fold {fold + 1}"
                 risks = checkpoint.cell(name, self._fold, matrix, training, chosen, alphas, *split)
                 self.risks_[row, :, fold] = risks
-                reporter.fold(fold, len(splits), f"degree {degree}", risks)
+                reporter.fold(fold, len(splits), f"degree {degree}", risks, n_settings=len(degrees))
         # Ties go to the first entry; degrees are ascending and penalties are descending.
         best = np.unravel_index(np.argmin(self.risks_.mean(axis=2).round(12)), self.risks_.shape[:2])
         self.degree_, self.alpha_ = int(degrees[best[0]]), float(alphas[best[1]])

@@ -90,7 +90,7 @@ class DSDDScore(Recorded, DifferenceClassifier):
             K, of_folds = parts.kernel(gamma), []
             for i, fold in enumerate(folds):
                 of_folds.append(self._fold(K, parts, fold, alphas))
-                reporter.fold(i, len(folds), f"gamma {gamma:.4g}", of_folds[-1])
+                reporter.fold(i, len(folds), f"gamma {gamma:.4g}", of_folds[-1], n_settings=len(gammas))
             rows.append(np.mean(of_folds, axis=0))
         return np.array(rows)
 
