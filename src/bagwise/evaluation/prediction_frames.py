@@ -76,11 +76,12 @@ def predict_frame(
     >>> list(predict_frame(model, data.bags).columns)
     ['bag', 'prediction', 'probability_1']
     """
-    bags = _read(model, X)
+    bags = read_bags(model, X)
     return _tabulate(bags, None, lambda part, _: _bag_columns(model, part), path, backend, sides=False)
 
 
-def _read(model: Any, X: Any) -> Any:
+def read_bags(model: Any, X: Any) -> Any:
+    """Convert any input to bags; warn if the rows of a matrix are read as bags by mistake."""
     if is_scan(X):
         return X
     bags = as_bags(X)
@@ -186,7 +187,7 @@ def instance_frame(
     >>> list(instance_frame(model, data.bags).columns)
     ['bag', 'instance', 'bag_probability', 'instance_probability', 'rank']
     """
-    bags = _read(model, bags)
+    bags = read_bags(model, bags)
     if y is not None:
         y = cast(Any, y).toarray() if sp.issparse(y) else np.asarray(y)
         require_label_per_bag(y, bags)

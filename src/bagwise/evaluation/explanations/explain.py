@@ -10,10 +10,11 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from scipy.special import logit
 
-from bagwise.data.bags import Bags, as_bags, index_of, is_scan
+from bagwise.data.bags import Bags, index_of, is_scan
 from bagwise.data.bags.parts import as_python
 from bagwise.evaluation.explanations.explanation import BagExplanation, FeatureEffect
 from bagwise.evaluation.plotting.one_bag import note_if_equal
+from bagwise.evaluation.prediction_frames import read_bags
 from bagwise.models.wrappers.instance_level import (
     bag_predictions,
     instance_model,
@@ -86,7 +87,7 @@ def explain_bag(
     refuse_several_labels(model, "explain_bag")
     if min(n_instances, n_features + 1, n_leading + 1) < 1:
         raise ValueError("n_instances must be >= 1, and n_features and n_leading must be >= 0.")
-    index, bag, usual = _find(bags, id)
+    index, bag, usual = _find(model, bags, id)
     label = None if y is None else as_python(np.asarray(y)[index])
     kind, values = instance_predictions(model, bag)
     kind_of_bag, of_bag = _of_bags(model, bag)
@@ -125,9 +126,9 @@ def explain_bag(
     )
 
 
-def _find(bags: Any, id: Any) -> tuple[int, Bags, np.ndarray]:
+def _find(model: Any, bags: Any, id: Any) -> tuple[int, Bags, np.ndarray]:
     """Return the index of a bag, the bag, and the reference values (of a scan: first 1000 bags)."""
-    checked_bags: Any = bags if is_scan(bags) else as_bags(bags)
+    checked_bags = read_bags(model, bags)
     if id is None and len(checked_bags) != 1:
         raise ValueError(f"there are {len(checked_bags)} bags; pass the id of the one to explain.")
     index = 0 if id is None else index_of(checked_bags.ids, id)

@@ -126,6 +126,11 @@ def plot_bags(
 
 
 def _check_values(name: str, values: Any, n: int, of: str, *, unit_interval: bool = False) -> np.ndarray:
+    if isinstance(values, (list, tuple)) and len(values) and np.ndim(values[0]) > 0:
+        raise ValueError(
+            f"{name} is a list of arrays; expected one array of {n} values, one for each of the {of}: "
+            f"np.concatenate({name})."
+        )
     values = np.asarray(values)
     if values.shape != (n,):
         raise ValueError(f"{name} has shape {values.shape} but there are {n} {of}; pass one value for each.")

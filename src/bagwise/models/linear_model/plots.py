@@ -43,11 +43,12 @@ def plot_path(
     feature_names : sequence of str, optional
         Names of the features; by default the feature names of the bags, or x0, x1, ...
     alpha : float, optional
-        The selected penalty, which is marked by a vertical line.
+        The selected penalty, which is marked by a vertical line. The features that are in the model at this
+        penalty have strong lines, each in a different color.
     highlight : array of bool, optional
-        The features that are drawn with a strong line in a single color. By default, these are the features
-        that are in the model at `alpha`. If neither `alpha` nor `highlight` is passed, every named feature
-        has a different color.
+        Features to draw with a strong line in a single color instead, such as the features with a true
+        effect. If neither `alpha` nor `highlight` is passed, the named features have strong lines, each in a
+        different color.
     n_names : int, default=8
         Number of the largest coefficients whose names are written at the end of their lines.
     ax : matplotlib axes, optional
@@ -74,9 +75,11 @@ def plot_path(
     ax, palette = axes_for(ax, 7.5, 4.5)
     ends = path.coefs[-1]
     named = [int(k) for k in np.argsort(-np.abs(ends))[:n_names] if ends[k] != 0]
-    if highlight is None and alpha is not None:
-        highlight = path.coefs[int(np.argmin(np.abs(path.alphas - alpha)))] != 0
-    looks = _looks(ax, palette, n_features, named, highlight)
+    colored = named
+    if alpha is not None:
+        selected = path.coefs[int(np.argmin(np.abs(path.alphas - alpha)))]
+        colored = [int(k) for k in np.argsort(-np.abs(ends), kind="stable") if selected[k] != 0]
+    looks = _looks(ax, palette, n_features, colored, highlight)
     for k in sorted(range(n_features), key=lambda k: looks[k]["linewidth"]):  # highlighted lines on top
         ax.plot(path.alphas, path.coefs[:, k], **looks[k])
     ax.axhline(0.0, color=palette.ink, linewidth=0.6)
@@ -92,7 +95,7 @@ def plot_path(
 
 
 def _looks(
-    ax: Any, palette: Palette, n_features: int, named: list[int], highlight: Any
+    ax: Any, palette: Palette, n_features: int, colored: list[int], highlight: Any
 ) -> list[dict[Any, Any]]:
     """Return the line style of every feature."""
     plain = {"color": palette.quiet, "linewidth": 0.8, "alpha": 0.6}
@@ -101,7 +104,7 @@ def _looks(
         return [strong if highlight[k] else plain for k in range(n_features)]
     looks = [dict(plain) for _ in range(n_features)]
     colors = _cycle(ax)
-    for i, k in enumerate(named):
+    for i, k in enumerate(colored):
         style = STYLES[i // len(colors) % len(STYLES)]
         looks[k] = {"color": colors[i % len(colors)], "linewidth": 1.6, "linestyle": style}
     return looks
