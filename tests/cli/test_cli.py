@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -312,6 +313,32 @@ def test_without_a_terminal_nothing_moves_and_findings_are_one_line():
     assert not CONTROL & set(stream.getvalue())
     assert "first" not in stream.getvalue()
     assert sum("advice" in line for line in stream.getvalue().splitlines()) == 1
+
+
+def test_without_a_terminal_progress_is_a_line_per_minute_on_standard_error(monkeypatch, capsys):
+    monkeypatch.setattr("bagwise._core.live_line._MINUTE", 0.05)
+    stream = io.StringIO()
+    with Screen(stream).progress(3) as begin:
+        begin("first")
+        begin("second")
+        time.sleep(0.2)
+    assert "bagwise: 0:00, 1 of 3: second" in capsys.readouterr().err.splitlines()
+    assert not stream.getvalue()
+
+
+@pytest.mark.parametrize("screen", ["plain", "rich"])
+def test_terminals_show_the_time_left(screen, monkeypatch):
+    now = 0.0
+    monkeypatch.setattr("bagwise._core.live_line.time.monotonic", lambda: now)
+    stream = Terminal()
+    if screen == "rich":
+        rich_console = pytest.importorskip("rich.console", reason="this screen needs rich")
+        console = rich_console.Console(file=stream, width=80, force_terminal=True)
+    with (RichScreen(console) if screen == "rich" else Screen(stream)).progress(5) as begin:
+        begin("first")
+        now += 20.0
+        begin("second")
+    assert "about 1:20 left" in stream.getvalue()
 
 
 def test_a_terminal_without_rich_has_a_counter_and_wrapped_text(monkeypatch):

@@ -12,6 +12,7 @@ import pytest
 
 from bagwise._core.compiled import notice
 from bagwise._core.compiled.notice import CompilingNotice
+from bagwise._core.live_line import compiling
 
 
 def compile_event(module="bagwise._core.compiled.or_"):
@@ -69,6 +70,19 @@ def test_short_compilations_add_up(terminal):
     time.sleep(0.5)  # time between compilations does not count
     assert terminal.text == ""
     compile_for(listener, 0.5)
+    assert terminal.text.count("compiling (first run only") == 1
+
+
+def test_progress_lines_know_that_the_compiler_runs_also_after_the_notice(terminal):
+    listener = CompilingNotice(patience=0.0)
+    for _ in range(2):
+        listener.on_start(compile_event())
+        listener.on_start(compile_event())
+        listener.on_end(compile_event())
+        assert compiling.is_set()
+        time.sleep(0.05)
+        listener.on_end(compile_event())
+        assert not compiling.is_set()
     assert terminal.text.count("compiling (first run only") == 1
 
 

@@ -179,11 +179,14 @@ def test_panels_of_errors_are_a_display():
 
 
 def test_lines_of_a_path_can_be_told_apart(drawers):
-    """Without alpha=, all lines had the same color."""
+    """Without alpha=, and later with it, all lines had the same color."""
     ax = drawers["path"](None).ax_
     strong = [line for line in ax.lines if line.get_linewidth() > 1]
     looks = {(line.get_color(), line.get_linestyle()) for line in strong}
     assert len(strong) >= 3 and len(looks) == len(strong)
+    ax = drawers["path at alpha"](None).ax_
+    strong = [line for line in ax.lines if line.get_linewidth() > 1 and len(line.get_xdata()) > 2]
+    assert len({(line.get_color(), line.get_linestyle()) for line in strong}) == len(strong) >= 2
     many = milr_path(*[(d := make_noisy_or_bags(80, n_features=30, random_state=0)).bags, d.y], alphas=4)
     strong = [line for line in plot_path(many, n_names=25).ax_.lines if line.get_linewidth() > 1]
     assert len({(line.get_color(), line.get_linestyle()) for line in strong}) == len(strong) > 10

@@ -106,6 +106,7 @@ def test_a_dollar_sign_in_a_title_is_no_mathematics(bags):
         ({"intensity": np.zeros(8)}, "intensity has shape .* but there are 9 instances"),
         ({"intensity": np.full(9, 1.5)}, "intensity must contain values between 0 and 1"),
         ({"intensity": np.full(9, np.nan)}, "intensity must contain values between 0 and 1"),
+        ({"intensity": [np.zeros(3), np.zeros(6)]}, r"expected one array of 9 values.*np\.concatenate"),
         ({"y": [1, 0, 1]}, "y has shape .* but there are 2 bags"),
         ({"probability": [0.1, 2.0]}, "probability must contain values between 0 and 1"),
         ({"truth": [True]}, "truth has shape"),

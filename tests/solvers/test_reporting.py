@@ -3,12 +3,16 @@
 import io
 import logging
 import sys
+import threading
+import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from bagwise import MILogisticRegression, MILogisticRegressionCV, MIMixture, make_noisy_or_bags
-from bagwise._core.live_line import PlainLine, Progress
+from bagwise._core import live_line
+from bagwise._core.live_line import COMPILING, MinuteLine, PlainLine, Progress, Steps, compiling
 from bagwise.solvers import reporting
 from bagwise.solvers.reporting import Reporter
 
@@ -137,3 +141,116 @@ def test_a_narrow_terminal_cuts_the_line(monkeypatch, capsys):
     PlainLine(Progress("SoftORLogisticRegression", doing="start 1 of 5", objective=1.5)).show()
     written = capsys.readouterr().err.replace("\r", "").replace("\x1b[K", "")
     assert written == "SoftORLogisticRegression | 0:00 | objective"[:29]
+
+
+# ---------------------------------------------------------------------- time left, and a line per minute
+
+
+class Clock:
+    """A clock that only waiting moves. The task ends at `end`; the minute line runs in the same thread."""
+
+    def __init__(self, monkeypatch, end):
+        self.now, self.end = 0.0, end
+        monkeypatch.setattr(live_line.time, "monotonic", lambda: self.now)
+        fake = SimpleNamespace(Event=lambda: self, Thread=lambda target, **_: SimpleNamespace(start=target))
+        monkeypatch.setattr(live_line, "threading", fake)
+
+    def wait(self, seconds):
+        self.now += seconds
+        return self.now >= self.end
+
+
+def test_time_left_is_that_of_the_remaining_steps(monkeypatch):
+    clock = Clock(monkeypatch, 0)
+    steps = Steps(4)
+    clock.now = 30.0
+    assert steps.left == ""  # no step has ended
+    steps.complete(1)
+    assert steps.left == "about 1:30 left"
+    clock.now = 50.0
+    assert steps.left == "about 1:10 left"
+    clock.now = 120.0  # the second step takes longer than the first: two steps remain
+    assert steps.left == "about 1:00 left"
+    steps.complete(3)
+    assert steps.left == "about 0:40 left"
+    steps.complete(4)
+    assert steps.left == ""
+
+
+def test_without_terminal_a_line_is_written_every_minute(monkeypatch):
+    lines = []
+    Clock(monkeypatch, 150.0)
+    progress = Progress("Model", doing="start 2 of 3", steps=Steps(3, 1, began=-30.0))
+    MinuteLine(progress, lines.append)
+    assert lines == [
+        "Model: 1:00, about 0:30 left, start 2 of 3",
+        "Model: 2:00, about 0:30 left, start 2 of 3",
+    ]
+
+
+def test_a_minute_line_mentions_the_compiler(monkeypatch):
+    lines = []
+    Clock(monkeypatch, 61.0)
+    compiling.set()
+    try:
+        MinuteLine(Progress("Model"), lines.append)
+    finally:
+        compiling.clear()
+    assert lines == [f"Model: 1:00, {COMPILING}"]
+
+
+def test_a_run_of_less_than_a_minute_writes_no_line(monkeypatch):
+    lines = []
+    Clock(monkeypatch, 59.0)
+    MinuteLine(Progress("Model"), lines.append)
+    assert not lines
+
+
+@pytest.mark.parametrize("verbose", [0, 1])
+def test_minute_lines_need_verbose_and_end_with_the_fit(alone, capsys, monkeypatch, verbose):
+    monkeypatch.setattr(live_line, "_MINUTE", 0.05)
+    with reporting.shared_live_line():
+        reporter = Reporter("Model", verbose)
+        with reporter.progress(2) as begin:
+            begin("")
+            begin("first")
+            time.sleep(0.3)
+    assert reporting._line is None
+    written = capsys.readouterr().err
+    if verbose:
+        assert "Model: 0:00, 1 of 2: first" in written.splitlines()
+    else:
+        assert not written
+    time.sleep(0.1)
+    assert not capsys.readouterr().err
+    assert not any(
+        thread.name == "bagwise-progress" and thread.is_alive() for thread in threading.enumerate()
+    )
+
+
+def test_starts_folds_and_steps_estimate_the_time_left(alone, terminal, monkeypatch):
+    terminal()
+    now = 0.0
+    monkeypatch.setattr(live_line.time, "monotonic", lambda: now)
+    result = SimpleNamespace(value=1.0)
+    reports = {
+        "start": lambda reporter: reporter.start(0, 4, result),
+        "fold": lambda reporter: reporter.fold(0, 2, "setting", [], n_settings=2),
+        "step": lambda reporter: reporter.step("second", n_steps=4),
+    }
+    for name, report in reports.items():
+        with reporting.shared_live_line():
+            reporter = Reporter("Model", 1)
+            if name == "step":
+                reporter.step("first", n_steps=4)
+            now += 10.0
+            report(reporter)
+            assert reporting._line.progress.steps.left == "about 0:30 left", name
+
+
+def test_rounds_multiply_the_steps(alone, terminal):
+    terminal()
+    with reporting.shared_live_line():
+        reporter = Reporter("Model", 1, n_rounds=3)
+        reporter.step("first", n_steps=4)
+        assert reporting._line.progress.steps.n_steps == 12

@@ -1,6 +1,6 @@
 """Results in notebooks and consoles: paragraphs and tables as HTML and as text.
 
-The HTML has no colors of its own, so that it is readable in light and dark notebooks. All text is escaped.
+The HTML defines no colors, so that it is readable in light and dark notebooks. All text is escaped.
 """
 
 from __future__ import annotations

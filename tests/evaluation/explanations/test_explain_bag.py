@@ -208,3 +208,9 @@ def test_mistakes_are_one_sentence(data, model):
     twice = data.bags[[7, 7]]
     with pytest.raises(ValueError, match="2 bags have the id 'm07'"):
         explain_bag(model, twice, "m07")
+
+
+def test_rows_of_a_matrix_are_explained_as_bags_with_a_warning(data, model):
+    with pytest.warns(UserWarning, match=r"was read as \d+ bags of one instance.*pass \[X\]"):
+        explain_bag(model, data.bags[3], 0)
+    assert explain_bag(model, [data.bags[3]]).n_instances == len(data.bags[3])

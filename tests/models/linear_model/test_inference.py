@@ -95,6 +95,28 @@ def test_the_summary_names_features_and_the_frame_holds_the_same(data):
     np.testing.assert_allclose(inference.odds_ratios()[:, 0], np.exp(inference.coef))
 
 
+def test_the_summary_has_limits_of_odds_ratios_and_no_p_value_of_zero(data):
+    inference = maximum_likelihood().fit(data.bags, data.y).inference()
+    assert inference.p_value.min() < 1e-4
+    lines = inference.summary().splitlines()
+    begin = next(i for i, line in enumerate(lines) if "P>|z|" in line)
+    shown = [line.split()[4] for line in lines[begin + 2 : begin + 6]]
+    assert "<.001" in shown and "0.000" not in shown
+    begin = next(i for i, line in enumerate(lines) if "odds ratio" in line)
+    assert lines[begin].split() == ["odds", "ratio", "[0.025", "0.975]"]
+    printed = np.array([line.split()[1:] for line in lines[begin + 2 : begin + 6]], dtype=float)
+    np.testing.assert_allclose(printed, inference.odds_ratios(), atol=5e-4)
+    assert "p < .001" in inference.summary()
+
+
+def test_the_summary_states_that_z_is_not_a_ratio_unless_it_is(data):
+    model = maximum_likelihood().fit(data.bags, data.y)
+    for intervals, ending in (("score", "score statistic"), ("profile", "root of the likelihood ratio")):
+        last = model.inference(intervals=intervals).summary().splitlines()[-1]
+        assert last.startswith("z is the ") and ending in last and "not coef / std err" in last
+    assert "not coef / std err" not in model.inference(intervals="wald").summary()
+
+
 def test_refitting_keeps_what_the_lasso_selected(data):
     lasso = MILogisticRegression(alpha=6.0, random_state=0).fit(data.bags, data.y)
     refitted = refit_selected(lasso, data.bags, data.y)

@@ -103,7 +103,11 @@ class RuleDiagnosis(Shown):
         rows: list[dict[str, Any]] = []
         for i, name in enumerate(self.names):
             log_likelihood, n_parameters = f"{self.log_likelihood[i]:.2f}", int(self.n_parameters[i])
-            row = {"rule": name, "BIC": f"{self.bic[i]:.1f}", "log-likelihood": log_likelihood}
+            row: dict[str, Any] = {
+                "rule": name,
+                "BIC": f"{self.bic[i]:.1f}",
+                "log-likelihood": log_likelihood,
+            }
             row["parameters"] = n_parameters
             if self.held_out is not None and self.held_out_error is not None:
                 row["held-out, per bag"] = f"{self.held_out[i]:.4f} ± {self.held_out_error[i]:.4f}"
