@@ -35,19 +35,10 @@ class Shown:
 
 
 class ShownText(str):
-    """Text that notebooks show as paragraphs and tables. Copies and pickles keep them, model files do not."""
-
-    _html: str
-
-    @classmethod
-    def of(cls, parts: Sequence[str | Table]) -> ShownText:
-        """Create the text from paragraphs and tables."""
-        text = cls(as_text(parts))
-        text._html = as_html(parts)
-        return text
+    """Text that notebooks show in lines, instead of as a quoted string."""
 
     def _repr_html_(self) -> str:
-        return self._html
+        return f'<pre style="overflow-x:auto">{escape(self)}</pre>'
 
 
 def as_text(parts: Sequence[str | Table]) -> str:

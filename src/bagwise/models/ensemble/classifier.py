@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from bagwise._core.checkpoint import CheckpointLocation
 from bagwise._core.sklearn_private import StrOptions, available_if
 from bagwise._core.types import Folds, Seed
+from bagwise._display.notebook import ShownText
 from bagwise.data.bags import Bags
 from bagwise.data.bags.parts import as_python
 from bagwise.data.blocks import in_doubles
@@ -151,7 +152,6 @@ class BagEnsembleClassifier(ScoreClassifier):
     fill_: np.ndarray
     votes_: list[Vote]
     inner_scores_: list[dict[str, Any]]
-    report_: str
 
     # Instance values rank instances, but they are not probabilities of instance labels.
     _only_ranks_instances = True
@@ -278,6 +278,19 @@ class BagEnsembleClassifier(ScoreClassifier):
         ]
         labels = [tuple(as_python(self.classes_[code]) for code in pair) for pair in pairs]
         self.report_ = describe_fit(results, labels, len(splits), choice.reason)
+
+    @property
+    def report_(self) -> str:
+        """Text that describes the families, their scores on held-out bags, and their weights."""
+        # Models and their files store a plain str.
+        try:
+            return ShownText(self.__dict__["report_"])
+        except KeyError:
+            raise AttributeError(f"{type(self).__name__} has no report_ before fit.") from None
+
+    @report_.setter
+    def report_(self, text: str) -> None:
+        self.__dict__["report_"] = text
 
     def _chosen(self, bags: Bags) -> Any:
         return choose(self.families, len(bags), bags.n_instances, is_held=not in_files(bags))

@@ -10,7 +10,7 @@ import numpy as np
 
 from bagwise._core.checkpoint import CheckpointLocation
 from bagwise._core.interrupt import raise_if_stopped
-from bagwise._display.notebook import ShownText
+from bagwise._display.notebook import as_text
 from bagwise._display.parts import Table
 from bagwise.data.bags import Bags
 from bagwise.models.base import Training
@@ -188,7 +188,7 @@ def _accuracy(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:
 
 def describe_fit(
     results: Sequence[FittedVote], pairs: Sequence[tuple[Any, Any]], n_folds: int, reason: str
-) -> ShownText:
+) -> str:
     """Describe the families, their scores on held-out bags and their weights, for every pair of classes."""
     parts: list[str | Table] = []
     if reason:
@@ -196,7 +196,7 @@ def describe_fit(
     for (low, high), result in zip(pairs, results, strict=True):
         title = f"{high!r} against {low!r}" if len(pairs) > 1 else ""
         parts += _of_pair(result, n_folds, title)
-    return ShownText.of(parts)
+    return as_text(parts)
 
 
 def _of_pair(result: FittedVote, n_folds: int, title: str) -> list[str | Table]:
