@@ -54,13 +54,13 @@ def as_text(parts: Sequence[str | Table]) -> str:
 
 
 def as_html(parts: Sequence[str | Table]) -> str:
-    """Return paragraphs and tables as HTML; the first paragraph is the title if a table follows."""
+    """Return paragraphs and tables as HTML; a first paragraph before tables is the title."""
     texts = []
     for i, part in enumerate(parts):
         if isinstance(part, Table):
             texts.append(_html_table(part))
         else:
-            is_title = i == 0 and len(parts) > 1 and isinstance(parts[1], Table)
+            is_title = i == 0 and any(isinstance(other, Table) for other in parts)
             text = f"<b>{escape(part)}</b>" if is_title else escape(part)
             texts.append(f'<p style="{_PARAGRAPH}">{text}</p>')
     return f'<div style="overflow-x:auto">{"".join(texts)}</div>'
