@@ -17,7 +17,7 @@ help:
 	@echo "make bench   run the benchmarks, and write benchmarks/RESULTS.md"
 	@echo "make reproduce NAME=milr-fig2  rerun an experiment of a paper; without NAME, list them (OPTIONS=--quick: seconds)"
 	@echo "make coverage  measure line coverage, also of the compiled kernels; much slower than make test"
-	@echo "make dist    build sdist and wheel, and check the wheel's contents and its size (below 1 MB)"
+	@echo "make dist    build sdist and wheel, and check the wheel's contents and its size (below 1.5 MB)"
 	@echo "make docs    build the site in docs/_build/html/index.html (GALLERY=0: do not execute the tutorials)"
 
 demo: $(VENV)/.demo

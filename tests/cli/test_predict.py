@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
-from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 from tests.hidden import run_without
 
 from bagwise import (
@@ -132,11 +132,15 @@ def test_models_that_python_saved_answer_in_their_own_labels(tmp_path, capsys):
 
 def test_types_that_are_not_known_are_named_until_they_are_trusted(tmp_path, capsys):
     data = make_noisy_or_bags(40, random_state=0)
-    model = make_pipeline(BagStatistics(), SVC()).fit(data.bags, data.y)
-    path, bags = save(model, tmp_path / "m.bagwise"), save_bags(tmp_path / "a.npz", data.bags, data.y)
+    model = make_pipeline(BagStatistics(), DecisionTreeClassifier(random_state=0)).fit(data.bags, data.y)
+    with pytest.warns(UserWarning, match="trusted"):
+        path = save(model, tmp_path / "m.bagwise")
+    bags = save_bags(tmp_path / "a.npz", data.bags, data.y)
     assert main(["predict", str(path), str(bags)]) == 2
-    assert "pass --trust sklearn.svm._classes.SVC" in capsys.readouterr().err
-    assert main(["predict", str(path), str(bags), "--trust", "sklearn.svm._classes.SVC"]) == 0
+    names = ("sklearn.tree._classes.DecisionTreeClassifier", "sklearn.tree._tree.Tree")
+    options = [part for name in names for part in ("--trust", name)]
+    assert " ".join(options) in capsys.readouterr().err
+    assert main(["predict", str(path), str(bags), *options]) == 0
 
 
 def test_mistakes_are_one_sentence(folder, tmp_path, capsys):

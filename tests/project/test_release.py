@@ -18,11 +18,11 @@ def test_the_version_is_the_same_wherever_it_is_named():
     assert newest[1] in (bagwise.__version__, "Unreleased")
 
 
-def test_the_wheel_is_whole_and_below_a_megabyte(tmp_path, monkeypatch):
+def test_the_wheel_is_whole_and_has_no_large_files(tmp_path, monkeypatch):
     build = pytest.importorskip("hatchling.build", reason="hatchling builds the wheel")
     monkeypatch.chdir(ROOT)
     wheel = tmp_path / build.build_wheel(str(tmp_path))
-    assert wheel.stat().st_size < 1_000_000
+    assert wheel.stat().st_size < 1_500_000  # code only: no data and no pictures
     with zipfile.ZipFile(wheel) as archive:
         packed = {name for name in archive.namelist() if name.startswith("bagwise/")}
     ours = {
