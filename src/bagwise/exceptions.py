@@ -20,24 +20,30 @@ _BETWEEN = {"bagwise", "contextlib", "joblib", "pickle", "sklearn"}
 
 
 class PositiveClassWarning(UserWarning):
-    """The positive class was chosen by sorting labels that are neither numeric nor boolean.
+    """The labels are text, `positive` was not passed, and the model chose the positive class.
 
-    In multiple-instance learning the choice is part of the model: only negative bags are free of
-    positive instances.
+    In multiple-instance learning the positive class is part of the model: only negative bags are free of
+    positive instances. The model is fitted with either label as the positive class, and the fit with the
+    smaller objective is kept. Pass `positive` to choose the label and to fit only once.
 
     Examples
     --------
-    Ignore the warning if the label that sorts last is indeed the positive class:
+    Without `positive`, the warning reports the chosen label and the objectives of both fits:
 
     >>> import warnings
     >>> from bagwise import MILogisticRegression, PositiveClassWarning, make_noisy_or_bags
     >>> data = make_noisy_or_bags(40, random_state=0)
-    >>> words = ["yes" if label else "no" for label in data.y]
+    >>> words = ["active" if label else "inactive" for label in data.y]
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore", PositiveClassWarning)
     ...     model = MILogisticRegression(random_state=0).fit(data.bags, words)
-    >>> str(model.classes_[1])
-    'yes'
+    >>> model.positive_label_
+    'active'
+
+    With `positive`, there is no warning:
+
+    >>> MILogisticRegression(random_state=0, positive="active").fit(data.bags, words).positive_label_
+    'active'
     """
 
 
@@ -105,24 +111,24 @@ class ComparisonInterrupted(KeyboardInterrupt):
         self.comparison = comparison
 
 
-def warn_user(message: str, category: type[Warning] = UserWarning, *, once: bool = False) -> None:
+def warn_user(message: str, category: type[Warning] = UserWarning, *, once: str | None = None) -> None:
     """Issue a warning that points to the user's line: the first line on the stack outside of bagwise.
 
     Lines of scikit-learn, joblib, pickle and contextlib are skipped as well, so a fit inside a pipeline, a
     search or another fit is reported at the user's call. In a worker process the stack has no such line, and
     the outermost line is reported.
 
-    With `once`, a message is shown only once during the user's call: a search shows it once for all its fits.
-    Each worker process shows it separately.
+    `once` identifies warnings of which only the first is shown during the user's call: a search shows it once
+    for all its fits. Each worker process shows it separately.
     """
     level, frame = 2, sys._getframe(1)  # for `stacklevel`, 2 is the line that called this function
     called = frame
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in _BETWEEN:
         level, called, frame = level + 1, frame, frame.f_back
-    if once:
-        # The messages are stored in the frame of the call, because it exists exactly as long as the call.
+    if once is not None:
+        # The keys are stored in the frame of the call, because it exists exactly as long as the call.
         shown = called.f_locals.setdefault("_bagwise_shown", set())
-        if message in shown:
+        if once in shown:
             return
-        shown.add(message)
+        shown.add(once)
     warnings.warn(message, category, stacklevel=level)

@@ -241,7 +241,7 @@ def test_the_size_test_is_that_of_mann_and_whitney(seed):
         (None, "note", "none, so only the instances were checked"),
         (np.ones(40), "warning", "only one class, 1.0"),
         (np.repeat(np.arange(4), 10), "note", "4 classes"),
-        (np.repeat(["active", "inactive"], 20), "note", "'inactive' sorts last"),
+        (np.repeat(["active", "inactive"], 20), "note", "choose the positive class with positive='inactive'"),
         (np.repeat([True, False], 20), "ok", "True is the positive class"),
         (np.arange(40) < 3, "warning", "class True has 3 bags: too few"),
         (np.where(np.arange(40) == 7, np.nan, 1), "warning", "1 bag without a label, the first is 7"),

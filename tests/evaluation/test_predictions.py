@@ -13,6 +13,7 @@ from bagwise import (
     InstanceMISVC,
     MILogisticRegression,
     MultiLabelBagClassifier,
+    PositiveClassWarning,
     instance_frame,
     key_instances,
     make_bag_pipeline,
@@ -36,7 +37,7 @@ def fitted():
         bag_columns={"patient": np.arange(60) // 2},
     )
     labels = np.where(data.y == 1, "active", "inactive")
-    with pytest.warns(match="sorts last"):
+    with pytest.warns(PositiveClassWarning, match="positive=.active."):
         model = MILogisticRegression(random_state=0).fit(bags, labels)
     return model, bags, labels
 
@@ -57,10 +58,10 @@ def large(monkeypatch, large_from):
 def test_a_row_per_bag_names_the_positive_class(fitted, backend):
     model, bags, _ = fitted
     frame = predict_frame(model, bags, backend=backend)
-    assert list(frame.columns) == ["bag", "prediction", "probability_inactive"]
+    assert list(frame.columns) == ["bag", "prediction", "probability_active"]
     assert frame["bag"].to_numpy().tolist() == bags.ids.tolist()
     assert frame["prediction"].to_numpy().tolist() == model.predict(bags).tolist()
-    np.testing.assert_array_equal(frame["probability_inactive"], model.predict_proba(bags)[:, 1])
+    np.testing.assert_array_equal(frame["probability_active"], model.predict_proba(bags)[:, 0])
 
 
 def test_scores_many_classes_and_many_labels_have_columns_of_their_own(fitted):

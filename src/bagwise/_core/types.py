@@ -47,3 +47,6 @@ Folds: TypeAlias = int | Splitter | Iterable[Any]
 
 # A kernel: its name, or a function of two matrices.
 Kernel: TypeAlias = str | Callable[..., Any]
+
+# `positive`: the label of the positive class, or None for the default.
+PositiveLabel: TypeAlias = str | bool | float | np.generic | None

@@ -131,6 +131,7 @@ def _is_of_fit(saved: SavedModel, bags: Any, y: Any, path: Path) -> bool:
     import numpy as np
 
     from bagwise.models.base.labels import training_digest
+    from bagwise.models.wrappers.instance_level import positive_column
 
     model, filled = unwrap(saved.model, bags)
     digest = getattr(model, "training_digest_", None)
@@ -139,7 +140,7 @@ def _is_of_fit(saved: SavedModel, bags: Any, y: Any, path: Path) -> bool:
         return (
             training_file is not None and Path(training_file).exists() and Path(training_file).samefile(path)
         )
-    codes = (y == model.classes_[-1]).astype(np.int8)
+    codes = (y == model.classes_[positive_column(model)]).astype(np.int8)
     return training_digest(model._read(filled), codes, np.ones(len(codes))) == digest
 
 

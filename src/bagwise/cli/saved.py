@@ -81,7 +81,11 @@ class SavedModel:
     @property
     def positive(self) -> str:
         """Name of the positive class."""
-        return self.class_names.positive if self.class_names is not None else str(self.model.classes_[-1])
+        from bagwise.models.wrappers.instance_level import positive_column
+
+        if self.class_names is not None:
+            return self.class_names.positive
+        return str(self.model.classes_[positive_column(self.model)])
 
 
 def add_model_arguments(parser: argparse.ArgumentParser, data: str) -> None:

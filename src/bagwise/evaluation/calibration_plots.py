@@ -14,7 +14,9 @@ from sklearn.utils.validation import column_or_1d
 
 from bagwise._core.types import Folds
 from bagwise._display.pictures import Display, axes_for, legend_above
+from bagwise.data.bags import aligned
 from bagwise.models.base.log_loss import log_probability
+from bagwise.models.wrappers.instance_level import positive_column
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,13 +70,15 @@ def plot_calibration(
     models = dict(model) if isinstance(model, Mapping) else {type(model).__name__: model}
     if not 1 <= len(models) <= _MOST_MODELS:
         raise ValueError(f"model has {len(models)} classifiers; expected 1 to {_MOST_MODELS}.")
-    y = column_or_1d(y)
+    y = column_or_1d(np.asarray(aligned("y", y, X)))
     classes = np.unique(y)
     if len(classes) != 2:
         raise ValueError(f"y has {len(classes)} classes; a calibration plot needs two.")
-    positive = y == classes[1]
+    column = positive_column(next(iter(models.values())))  # of unfitted models, the class that sorts last
+    positive = y == classes[column]
     probabilities = {
-        name: _probabilities(name, classifier, X, y, classes, cv) for name, classifier in models.items()
+        name: _probabilities(name, classifier, X, y, classes, cv)[:, [1 + column, column]]
+        for name, classifier in models.items()
     }
 
     above, palette = axes_for(ax, 5.2, 6.4)

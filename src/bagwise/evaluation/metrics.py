@@ -17,6 +17,7 @@ from sklearn.utils import check_consistent_length, column_or_1d
 
 from bagwise.models.base import BagsLike, is_positive
 from bagwise.models.pu.losses import ALL_LOSSES, check_pu_labels, risk_of_scores, split_scores
+from bagwise.models.wrappers.instance_level import positive_column
 
 
 def pu_risk(
@@ -75,8 +76,9 @@ def pu_risk(
 def bag_scores(estimator: Any, X: BagsLike) -> np.ndarray:
     """Return the bag scores of a fitted classifier; scores > 0 mean the positive class."""
     if hasattr(estimator, "decision_function"):
-        return estimator.decision_function(X)
-    return estimator.predict_proba(X)[:, 1] - 0.5
+        scores = estimator.decision_function(X)
+        return -scores if positive_column(estimator) == 0 else scores
+    return estimator.predict_proba(X)[:, positive_column(estimator)] - 0.5
 
 
 class PUScorer:
@@ -91,7 +93,7 @@ class PUScorer:
     ) -> float:
         """Return the score of a fitted estimator on positive and unlabeled bags; higher is better."""
         score = bag_scores(estimator, X)
-        positive = np.asarray(y) == estimator.classes_[1]
+        positive = np.asarray(y) == estimator.classes_[positive_column(estimator)]
         return -pu_risk(
             positive, score, class_prior=self.class_prior, loss=self.loss, sample_weight=sample_weight
         )

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from bagwise._core.types import FilePath
-from bagwise.data.bags import Bags, as_bags, is_scan
+from bagwise.data.bags import Bags, aligned, as_bags, is_scan
 from bagwise.data.blocks import block_rows, cut, is_large
 from bagwise.data.frames import frame_backend, instance_columns_of
 from bagwise.data.types import BagsLike
@@ -25,6 +25,7 @@ from bagwise.models.wrappers.instance_level import (
     label_names,
     learned_from_several,
     only_ranks_instances,
+    positive_column,
     posterior_of_instances,
 )
 
@@ -102,7 +103,7 @@ def _bag_columns(model: Any, bags: Any) -> Columns:
         kind, values = scores
         classes = getattr(model, "classes_", None)
         if kind == "probability" and values.ndim == 1 and classes is not None:
-            kind = f"probability_{classes[-1]}"
+            kind = f"probability_{classes[positive_column(model)]}"
         _spread(columns, kind, values, classes if labels is None else labels)
     return columns
 
@@ -189,7 +190,7 @@ def instance_frame(
     """
     bags = read_bags(model, bags)
     if y is not None:
-        y = cast(Any, y).toarray() if sp.issparse(y) else np.asarray(y)
+        y = cast(Any, y).toarray() if sp.issparse(y) else np.asarray(aligned("y", y, bags))
         require_label_per_bag(y, bags)
 
     def make_columns(part: Any, labels: Any) -> Columns:

@@ -15,6 +15,7 @@ from bagwise.evaluation.comparison import Comparison, ModelResult
 from bagwise.evaluation.comparison.table import title_of
 from bagwise.evaluation.held_out import Evaluation, HeldOut, evaluate
 from bagwise.models.base.held_out import Output, cross_predict, fit_in_groups
+from bagwise.models.wrappers.instance_level import positive_column
 from bagwise.report.models import tiles_of
 from bagwise.report.repeat import repeat_parts
 from bagwise.report.subject import Subject, names_of, short
@@ -31,7 +32,6 @@ def comparison_subject(
     that the report can show predictions of instances. `names` are the names of the two classes; by default,
     they are derived from the labels.
     """
-    names = names_of(comparison.classes_) if names is None else names
     best = comparison.best
     bags = None if X is None else X if is_scan(X) else as_bags(X)
     if bags is not None and len(bags) != len(comparison.y_):
@@ -42,10 +42,13 @@ def comparison_subject(
     labels = comparison.y_
     if y is not None and not np.array_equal(np.asarray(y), labels):
         raise ValueError("y differs from the labels of the comparison; omit y, or pass the same labels.")
-    evaluation, model = None, None
-    if best is not None:
-        model, held = _held_out(comparison, best, bags)
-        evaluation = None if held is None else _judge(held, comparison, names)
+    model, held = (None, None) if best is None else _held_out(comparison, best, bags)
+    classes = comparison.classes_
+    if held is not None and model is not None:
+        held = held.with_positive(classes[positive_column(model)])
+        classes = held.classes
+    names = names_of(classes) if names is None else names
+    evaluation = None if held is None else _judge(held, comparison, names)
     inspection = None if bags is None else inspect_any(bags, labels)
     folds = str(len(comparison.folds_) // comparison.n_repeats)
     if comparison.n_repeats > 1:

@@ -89,7 +89,7 @@ def _by_class(subject: Subject) -> list[tuple[str, np.ndarray]]:
     y = subject.y
     if y is None or y.ndim != 1 or not subject.names:
         return [("all", np.ones(len(subject.bags), dtype=bool))]
-    codes = np.unique(y, return_inverse=True)[1]
+    codes = subject.codes
     classes = [(name, codes == code) for code, name in enumerate(subject.names)]
     if len(classes) <= 2:
         return classes[::-1]  # the positive class first

@@ -110,7 +110,7 @@ def _model_for(subject: Subject, index: int) -> Any:
 def _opened(subject: Subject, index: int, mark: str) -> Fold:
     model = _model_for(subject, index)
     bags = _with_usual(subject.bags, index)
-    codes = np.unique(subject.y, return_inverse=True)[1] if subject.y is not None else None
+    codes = None if subject.y is None else subject.codes
     y = None if subject.y is None else np.asarray(subject.y)[_bag_and_others(subject.bags, index)]
     explanation = explain_bag(
         model, bags, bags.ids[0], y=y, n_instances=_N_INSTANCES, n_features=_N_FEATURES, n_leading=1
@@ -222,7 +222,7 @@ def _picture_of_all(subject: Subject, indices: list[int]) -> Iterator[Figure]:
     if any(pair is None for pair in probabilities):
         return
     lit, likely = zip(*(pair for pair in probabilities if pair is not None), strict=True)
-    codes = np.unique(subject.y, return_inverse=True)[1][indices]
+    codes = subject.codes[indices]
 
     def draw() -> Any:
         return plot_bags(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral
 from typing import Any
 
@@ -10,15 +9,19 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from bagwise.data.bags import as_bags, is_scan
+from bagwise.data.bags import aligned, as_bags, is_scan
 from bagwise.data.bags.parts import group_of_each
 from bagwise.evaluation.checks import inspect_any
 from bagwise.evaluation.checks.report import Report, count
 from bagwise.evaluation.held_out import Evaluation, HeldOut, evaluate, evaluate_unlabeled, predict_held_out
-from bagwise.exceptions import PositiveClassWarning
 from bagwise.models.base.labels import require_label_per_bag
 from bagwise.models.pu.base import PUClassifier
-from bagwise.models.wrappers.instance_level import model_and_inside, refuse_several_labels
+from bagwise.models.wrappers.instance_level import (
+    model_and_inside,
+    positive_column,
+    refuse_several_labels,
+    with_positive,
+)
 from bagwise.persist.card import digest_of
 from bagwise.report.repeat import fit_code, repeat_parts, settings_of, versions
 from bagwise.report.subject import Subject, names_of, percent, short, with_interval
@@ -39,14 +42,19 @@ def model_subject(
         )
     refuse_several_labels(model, "write_report")
     bags = X if is_scan(X) else as_bags(X)
-    labels = np.asarray(y)
+    labels = np.asarray(aligned("y", y, bags))
     require_label_per_bag(labels, bags)
-    groups = None if groups is None else group_of_each(groups, len(bags), bags.ids)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PositiveClassWarning)  # already issued by the fit
-        held = predict_held_out(
-            model, bags, labels, n_folds=cv, groups=groups, seed=random_state, keep_models=True
-        )
+    groups = None if groups is None else group_of_each(aligned("groups", groups, bags), len(bags), bags.ids)
+    positive = model.classes_[positive_column(model)]
+    held = predict_held_out(
+        with_positive(model, positive) if len(model.classes_) == 2 else model,
+        bags,
+        labels,
+        n_folds=cv,
+        groups=groups,
+        seed=random_state,
+        keep_models=True,
+    ).with_positive(positive)
     return evaluated_subject(model, bags, labels, held, groups=groups, seed=random_state)
 
 
@@ -91,7 +99,7 @@ def evaluated_subject(
     compared : tuple
         Parts of the page that compare models.
     """
-    classes = np.unique(y)
+    classes = np.unique(y) if held is None else held.classes
     names = names_of(classes) if names is None else names
     called = called or _class_of(model)
     if evaluation is None and held is not None:
@@ -130,7 +138,7 @@ def evaluate_predictions(
 ) -> Evaluation:
     """Evaluate held-out predictions, with separate scores for positive and unlabeled bags."""
     if any(isinstance(inside, PUClassifier) for inside in model_and_inside(model)):
-        return evaluate_unlabeled(model, bags, y, held, groups)
+        return evaluate_unlabeled(model, bags, held.codes == 1, held, groups)
     return evaluate(held, groups, (names[0], names[1]) if len(names) == 2 else None)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from bagwise.data.bags.parts import as_python
 from bagwise.evaluation.checks.report import Report
 from bagwise.evaluation.held_out import Evaluation
-from bagwise.models.wrappers.instance_level import model_and_inside
+from bagwise.models.wrappers.instance_level import model_and_inside, positive_column
 
 _LONGEST = 40
 
@@ -62,6 +62,13 @@ class Subject:
     model: Any = None
     called: str = "the model"
     repeat: tuple[Any, ...] = ()
+
+    @property
+    def codes(self) -> np.ndarray:
+        """The index of every bag's label in `names`; the second of two names is the positive class."""
+        codes = np.unique(np.asarray(self.y), return_inverse=True)[1]
+        is_reversed = len(self.names) == 2 and self.model is not None and positive_column(self.model) == 0
+        return 1 - codes if is_reversed else codes
 
     def inner(self, attribute: str) -> Any:
         """Return a fitted attribute of the model or of a model that it wraps; None if none of them has it."""

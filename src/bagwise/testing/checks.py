@@ -142,7 +142,7 @@ def _applicable(estimator: Any) -> list[Callable[..., Any]]:
             check_a_tie_is_positive,
         ]
         if not get_tags(estimator).classifier_tags.multi_class:
-            checks.append(check_text_labels_warn_about_the_positive_class)
+            checks.append(check_text_labels_do_not_depend_on_the_alphabet)
     if "max_iter" in estimator.get_params():
         checks.append(check_objective_never_rises)
     return checks
@@ -299,18 +299,61 @@ def check_weight_is_repetition(estimator: Any, bags: Bags, y: np.ndarray) -> Any
     _assert_close(_output(weighted, bags), _output(twice, bags), _SOLVER)
 
 
-def check_text_labels_warn_about_the_positive_class(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
-    """Check that text labels are predicted unchanged, and that a warning names the positive class."""
-    text = np.where(y == 1, "yes", "no")
+def check_text_labels_do_not_depend_on_the_alphabet(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
+    """Check the parameter `positive`, and that without it the names of the classes change no prediction.
+
+    Outputs have the order of ``classes_`` in both cases. A model that compares both directions warns once.
+    """
+    reference, rule = clone(estimator).fit(bags, y), getattr(estimator, "_text_labels", "last")
+    predictions = []
+    for positive, negative in (("yes", "no"), ("active", "inactive")):
+        text = np.where(y == 1, positive, negative)
+        if "positive" in estimator.get_params(deep=False):
+            named = clone(estimator).set_params(positive=positive)
+            about = _positive_warnings(lambda model=named, labels=text: model.fit(bags, labels))
+            assert not about, f"expected no PositiveClassWarning with positive={positive!r}, got {about}"
+            assert named.positive_label_ == positive and sorted(named.classes_) == sorted(
+                {positive, negative}
+            )
+            _check_same_outputs(named, reference, bags, positive)
+        plain = clone(estimator)
+        if rule == "refuse":
+            _refuses(lambda model=plain, labels=text: model.fit(bags, labels), f"positive={positive!r}")
+            continue
+        about = _positive_warnings(lambda model=plain, labels=text: model.fit(bags, labels))
+        assert len(about) == (rule == "compare"), f"expected one PositiveClassWarning, got {about}"
+        assert all(f"positive={plain.positive_label_!r}" in message for message in about), about
+        labels = plain.predict(bags)
+        assert set(labels) <= {positive, negative}
+        predictions.append(labels == positive)
+    if rule == "compare":
+        np.testing.assert_array_equal(*predictions)
+
+
+def _positive_warnings(call: Any) -> list[str]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        estimator.fit(bags, text)
-    about = [str(w.message) for w in caught if issubclass(w.category, PositiveClassWarning)]
-    assert len(about) == 1, f"expected one PositiveClassWarning, got {about}"
-    assert "'yes' sorts last and is used as the positive class" in about[0]
-    assert set(estimator.predict(bags)) <= {"yes", "no"}
-    reference = clone(estimator).fit(bags, y)
-    np.testing.assert_array_equal(estimator.predict(bags) == "yes", reference.predict(bags) == 1)
+        call()
+    return [str(w.message) for w in caught if issubclass(w.category, PositiveClassWarning)]
+
+
+def _check_same_outputs(named: Any, reference: Any, bags: Bags, positive: Any) -> None:
+    """Check that a model of text labels has the outputs of a model of labels 0 and 1, in its own order."""
+    column = named.classes_.tolist().index(positive)
+    for level in ("", "_instances"):
+        if hasattr(reference, f"predict{level}"):
+            labels = getattr(named, f"predict{level}")(bags)
+            np.testing.assert_array_equal(
+                labels == positive, getattr(reference, f"predict{level}")(bags) == 1
+            )
+        for method in (f"predict_proba{level}", f"predict_log_proba{level}"):
+            if hasattr(reference, method):
+                table, expected = getattr(named, method)(bags), getattr(reference, method)(bags)
+                np.testing.assert_array_equal(table[:, column], expected[:, 1])
+        if hasattr(reference, f"decision_function{level}"):
+            score = getattr(named, f"decision_function{level}")(bags)
+            expected = getattr(reference, f"decision_function{level}")(bags)
+            np.testing.assert_array_equal(score if column == 1 else -score, expected)
 
 
 def check_instance_predictions_fit_the_bags(estimator: Any, bags: Bags, y: np.ndarray) -> Any:

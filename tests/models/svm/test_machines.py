@@ -102,8 +102,8 @@ def test_class_weights_by_label_apply_in_every_pair_of_classes(data):
     y = np.array(["a", "b", "c"])[data.y + (np.arange(60) % 3 == 0)]
     heavy = OneVsOneBagClassifier(MISVC(C=0.01, class_weight={"a": 1000.0})).fit(data.bags, y)
     assert np.mean(heavy.predict(data.bags) == "a") > 0.9
-    assert heavy.estimators_[0].class_weight == {0: 1000.0, 1: 1.0}
-    assert heavy.estimators_[2].class_weight == {0: 1.0, 1: 1.0}
+    assert heavy.estimators_[0].class_weight == {"a": 1000.0, "b": 1.0}
+    assert heavy.estimators_[2].class_weight == {"b": 1.0, "c": 1.0}
 
 
 @pytest.mark.parametrize("normalize", ["average", "feature", None])

@@ -305,8 +305,8 @@ def test_bags_that_were_held_out_are_scored_once(puts, monkeypatch, tmp_path):
     model, path = MIMixture(n_init=1, calibrate=True), tmp_path / "fit"
     fitted(model, MIXED, checkpoint=path)
     puts.cut_off(lambda: fitted(model, MIXED, checkpoint=path), puts.n - 2)
-    scored, score = [], MIMixture.decision_function
-    monkeypatch.setattr(MIMixture, "decision_function", lambda *args: scored.append(1) or score(*args))
+    scored, score = [], MIMixture._positive_scores
+    monkeypatch.setattr(MIMixture, "_positive_scores", lambda *args: scored.append(1) or score(*args))
     fitted(model, MIXED, checkpoint=path)
     assert len(scored) == 1
 

@@ -351,6 +351,11 @@ class Bags(AnyBags):
         return np.arange(len(self)) if self._ids is None else self._ids
 
     @property
+    def _has_ids(self) -> bool:
+        """Whether the bags have ids; otherwise `ids` are indices."""
+        return self._ids is not None
+
+    @property
     def feature_names(self) -> np.ndarray | None:
         """The names of the features, or None."""
         return self._feature_names

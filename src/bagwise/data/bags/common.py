@@ -34,6 +34,11 @@ class AnyBags(ABC):
 
     @property
     @abstractmethod
+    def _has_ids(self) -> bool:
+        """Whether the bags have ids; otherwise `ids` are indices."""
+
+    @property
+    @abstractmethod
     def feature_names(self) -> np.ndarray | None:
         """The names of the features, or None."""
 

@@ -99,6 +99,11 @@ class ScannedBags(AnyBags):
         return self._source.named(self._all_indices)
 
     @property
+    def _has_ids(self) -> bool:
+        """Whether the files have bag ids; otherwise `ids` are indices."""
+        return self._source.ids is not None
+
+    @property
     def y(self) -> Labels:
         """The labels of the bags, or None."""
         return None if self._source.y is None else self._of_bags(self._source.y)

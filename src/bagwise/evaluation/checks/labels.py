@@ -71,7 +71,7 @@ def check_classes(data: DataSet) -> Finding:
         return Finding(
             "note",
             "labels",
-            f"{high} sorts last, so it is the positive class. If {low} should be positive, pass y == {low} "
+            f"text labels {low} and {high}: choose the positive class with positive={high} or positive={low} "
             f"(command line: --positive {low}).",
         )
     return Finding("ok", "labels", f"two classes; {high} is the positive class.")

@@ -2,6 +2,7 @@
 
 - `portfolio`: the default models and the baselines, with their settings and assumptions; also the family and
   the assumption of a user's model. `suited`: the default models that suit the data.
+- `direction`: the positive class of text labels, chosen once for all models.
 - `plan`: input validation before any computation. `perform`: the complete run. `running`: fits and
   predictions of all models in all splits, and the checkpoint of finished cells (one model in one split).
   `estimate`: the estimated time, from a small sample. `assemble`: one result per model.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -18,6 +18,7 @@ from bagwise._version import __version__
 from bagwise.evaluation.comparison.assemble import assemble
 from bagwise.evaluation.comparison.assumption import judge_assumption
 from bagwise.evaluation.comparison.comparison import Comparison
+from bagwise.evaluation.comparison.direction import positive_of_texts
 from bagwise.evaluation.comparison.estimate import estimate_seconds, small_sample
 from bagwise.evaluation.comparison.plan import (
     Labelled,
@@ -35,6 +36,7 @@ from bagwise.evaluation.comparison.scoring import DEFAULT_SCORING, read_scoring
 from bagwise.evaluation.comparison.suited import facts_of, suited_models
 from bagwise.exceptions import ComparisonInterrupted
 from bagwise.models.base.labels import training_digest
+from bagwise.models.wrappers.instance_level import with_positive
 from bagwise.persist.checkpoints import CheckpointLike, opened
 from bagwise.persist.checkpoints.identity import described
 
@@ -96,6 +98,14 @@ class Plan:
             names = None if isinstance(self.models, str) else list(self.models)
             scoring = next(iter(self.scorers.values()))
             entries, notes = suited_models(facts, scoring, self.seed, names, self.name_of)
+        positive = positive_of_texts(self.data, [entry.estimator for entry in entries])
+        if positive is not None:
+            entries = [replace(each, estimator=with_positive(each.estimator, positive)) for each in entries]
+            self.notes = [
+                *self.notes,
+                f"{positive!r} is the positive class of all models; to choose the other one, pass y != "
+                f"{positive!r}.",
+            ]
         self.entries = [*BASELINES, *entries]
         n_models = f"{len(entries)} models" if len(entries) != 1 else "1 model"
         opening = f"{n_models} and {len(BASELINES)} baselines: {'; '.join(entry.name for entry in entries)}."

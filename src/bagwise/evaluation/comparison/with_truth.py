@@ -15,6 +15,7 @@ from sklearn.model_selection import StratifiedKFold
 from bagwise.data.bags import Bags
 from bagwise.evaluation.comparison.portfolio import Model
 from bagwise.models.base.held_out import cross_predict
+from bagwise.models.wrappers.instance_level import of_positive
 
 N_FOLDS = 5
 
@@ -95,7 +96,7 @@ def cross_validate(
 def _instance_auc(fitted: Any, bags: Bags, instance_y: Any) -> float:
     """Return the AUC of the instance predictions; NaN if the model has none."""
     if hasattr(fitted, "predict_proba_instances"):
-        return roc_auc_score(instance_y, fitted.predict_proba_instances(bags)[:, 1])
+        return roc_auc_score(instance_y, of_positive(fitted.predict_proba_instances(bags), fitted))
     if hasattr(fitted, "decision_function_instances"):
-        return roc_auc_score(instance_y, fitted.decision_function_instances(bags))
+        return roc_auc_score(instance_y, of_positive(fitted.decision_function_instances(bags), fitted))
     return np.nan

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from scipy.special import logit
 
-from bagwise.data.bags import Bags, index_of, is_scan
+from bagwise.data.bags import Bags, aligned, index_of, is_scan
 from bagwise.data.bags.parts import as_python
 from bagwise.evaluation.explanations.explanation import BagExplanation, FeatureEffect
 from bagwise.evaluation.plotting.one_bag import note_if_equal
@@ -19,6 +19,8 @@ from bagwise.models.wrappers.instance_level import (
     bag_predictions,
     instance_model,
     instance_predictions,
+    of_positive,
+    positive_column,
     posterior_of_instances,
     refuse_several_labels,
 )
@@ -88,11 +90,11 @@ def explain_bag(
     if min(n_instances, n_features + 1, n_leading + 1) < 1:
         raise ValueError("n_instances must be >= 1, and n_features and n_leading must be >= 0.")
     index, bag, usual = _find(model, bags, id)
-    label = None if y is None else as_python(np.asarray(y)[index])
+    label = None if y is None else as_python(np.asarray(aligned("y", y, bags))[index])
     kind, values = instance_predictions(model, bag)
     kind_of_bag, of_bag = _of_bags(model, bag)
     classes = np.asarray(model.classes_)
-    column, positive = None, as_python(classes[-1])
+    column, positive = None, as_python(classes[positive_column(model)])
     if values.ndim == 2:  # one score per class: use the predicted class
         positive = as_python(model.predict(bag)[0])
         column = classes.tolist().index(positive)
@@ -232,7 +234,7 @@ def _scores(model: Any, bags: Bags, rows: np.ndarray, column: int | None) -> np.
     alone = Bags(matrix, np.arange(len(rows) + 1), feature_names=bags.feature_names)
     inside = instance_model(model)
     if hasattr(inside, "decision_function_instances"):
-        values = np.asarray(inside.decision_function_instances(alone))
+        values = of_positive(inside.decision_function_instances(alone), model)
     else:
         with np.errstate(divide="ignore"):
             values = logit(instance_predictions(model, alone)[1])

@@ -13,6 +13,7 @@ from bagwise.models.wrappers.instance_level import (
     instance_predictions,
     label_names,
     only_ranks_instances,
+    positive_column,
 )
 
 _ROUNDING = 1e-6
@@ -76,7 +77,7 @@ def predict_one_bag(model: Any, bags: Any, id: Any, label: Any = None) -> Predic
     names = label_names(model)
     classes = [as_python(name) for name in (model.classes_ if names is None else names)]
     if values.ndim == 1:
-        chosen = len(classes) - 1
+        chosen = positive_column(model)
         about = None if of_bag is None else of_bag[1][0]
     else:
         if label is None and names is not None:

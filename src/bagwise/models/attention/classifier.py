@@ -11,7 +11,7 @@ from scipy.special import expit
 from sklearn.utils import check_random_state
 
 from bagwise._core.sklearn_private import Interval
-from bagwise._core.types import ClassWeight, Scale, Seed
+from bagwise._core.types import ClassWeight, PositiveLabel, Scale, Seed
 from bagwise.data.bags import Bags
 from bagwise.data.blocks import Blocks, PerBag, TransformedBlocks
 from bagwise.models.attention.gradient import loss_and_gradient, one_torch_thread, require_torch
@@ -82,6 +82,9 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
         are not scaled; their values should then be of order one.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; they are multiplied by the bag weights.
+    positive : label or None, default=None
+        Label of the positive class, which is predicted at ties. By default it is the label that sorts last.
+        Otherwise, the two classes are treated alike.
     random_state : int, RandomState or None, default=None
         Seed or random generator used to draw the held-out bags and the initial weights. The same integer
         yields identical results.
@@ -98,7 +101,9 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
     scaler_ : transformer or None
         The fitted scaler.
     classes_ : array of shape (2,)
-        Class labels; ``classes_[1]`` is the positive class.
+        Class labels.
+    positive_label_ : label
+        Label of the positive class.
     objective_, objectives_ : float, array of shape (1,)
         Objective at the selected weights.
     loss_history_ : array
@@ -162,6 +167,8 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
     scaler_: Any
 
     _streams = True
+    # The sign of the last coefficients exchanges the classes. Attention does not depend on the labels' names.
+    _text_labels = "last"
     _parameter_constraints: dict[str, Any] = {
         "hidden_sizes": [tuple, list],
         "attention_size": [Interval(Integral, 1, None, closed="left")],
@@ -175,6 +182,7 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
         "class_weight": CLASS_WEIGHT_CONSTRAINT,
         "random_state": ["random_state"],
         "verbose": ["verbose"],
+        "positive": "no_validation",
     }
     # Request `groups` by default, as scikit-learn's group splitters do.
     __metadata_request__fit = {"groups": True}
@@ -204,6 +212,7 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
         n_iter_no_change: int = 50,
         scale: Scale = "standard",
         class_weight: ClassWeight = None,
+        positive: PositiveLabel = None,
         random_state: Seed = None,
         verbose: int = 0,
     ):
@@ -217,6 +226,7 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
         self.n_iter_no_change = n_iter_no_change
         self.scale = scale
         self.class_weight = class_weight
+        self.positive = positive
         self.random_state = random_state
         self.verbose = verbose
 
@@ -237,7 +247,7 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
         X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
             The training bags, or a scan of bags in files.
         y : array of shape (n_bags,)
-            Labels of two classes; the class that sorts last is the positive one.
+            Labels of two classes; see the parameter `positive`.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
         groups : array of shape (n_bags,), optional
@@ -313,14 +323,17 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
         return self.network_.attend(self._described(bags), bags.offsets)
 
     def predict_proba(self, X: BagsLike) -> np.ndarray:
-        """Return the probabilities of the negative and the positive class, shape (n_bags, 2)."""
-        scores = self._by_blocks(X, self._bag_scores)
-        return np.column_stack([expit(-scores), expit(scores)])
+        """Return the probabilities of the two classes, in the order of ``classes_``: shape (n_bags, 2)."""
+        return self._in_class_order(self._bag_proba(X))
 
     def predict(self, X: BagsLike) -> np.ndarray:
         """Predict the more probable label of every bag; ties are positive: shape (n_bags,)."""
-        proba = self.predict_proba(X)
+        proba = self._bag_proba(X)
         return self._labels_of(proba[:, 1] - proba[:, 0])
+
+    def _bag_proba(self, X: BagsLike) -> np.ndarray:
+        scores = self._positive_scores(X)
+        return np.column_stack([expit(-scores), expit(scores)])
 
     def attention_instances(self, X: BagsLike) -> np.ndarray:
         """Return the attention of every instance: its weight in the mean that determines the bag's score.

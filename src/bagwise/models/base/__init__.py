@@ -11,7 +11,9 @@ All estimators follow these rules:
 - A model has only the methods that it supports: instance-level methods and `posterior_instances` exist
   only if the model describes instances. They return one row per instance, in the order of
   ``bags.instances``.
-- ``classes_[1]`` is the positive class. A tie (score 0, probability 1/2) is predicted as positive.
+- ``positive_label_`` is the positive class: the parameter `positive`, or a default (`labels`). A tie
+  (score 0, probability 1/2) is predicted as positive. Inside a model, codes, scores and columns refer to
+  the negative and the positive class; public outputs have the order of ``classes_``, as in scikit-learn.
 - After a fit: `n_iter_`, `converged_`, `objective_`, `objective_history_` (never increasing),
   `objectives_` (all starts) and `training_digest_`. A `ConvergenceWarning` names the cause and the remedy.
 - Iterative models take ``checkpoint=path`` in `fit`. Ctrl-C ends a fit after its current step.
@@ -23,6 +25,7 @@ All predictions go through ``_by_blocks``: large bags and files are read block b
 - `estimators`: input validation, the decorator of every `fit`, predictions block by block; transformers and
   regressors.
 - `classifiers`, `waist`: base classes of classifiers; `waist` adds log-odds and a rule.
+- `direction`: fits of text labels with either class as the positive one.
 - `labels`: labels, weights and the digest of a fit. `scaling`: the parameter ``scale``.
 - `streaming`: ``partial_fit`` of third-party estimators, block by block.
 - `folds`: cross-validation inside a fit. `held_out`: predictions of held-out bags in cross-validation.

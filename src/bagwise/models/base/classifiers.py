@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils import column_or_1d
 
-from bagwise.data.bags import Bags
+from bagwise.data.bags import Bags, aligned
+from bagwise.data.bags.parts import as_python
 from bagwise.data.types import BagsLike
 from bagwise.models.base.estimators import BagEstimator
 from bagwise.models.base.labels import (
@@ -25,9 +26,22 @@ from bagwise.models.base.labels import (
 
 
 class BagClassifier(ClassifierMixin, BagEstimator):
-    """Base class of bag classifiers; for two classes, ``classes_[1]`` is the positive class."""
+    """Base class of bag classifiers; for two classes, ``positive_label_`` is the positive class.
+
+    Inside a model, codes, scores and columns refer to the negative and the positive class, in this order. The
+    public methods return them in the order of ``classes_`` (`_signed`, `_in_class_order`).
+    """
 
     classes_: np.ndarray
+    positive_label_: Any
+
+    # The parameter `positive`; a class without this parameter and a model of an older version have None.
+    positive: Any = None
+
+    # What a fit does if there are two text labels and `positive` is None. "compare" fits both directions and
+    # keeps the one with the smaller `_direction_loss`. "last" uses the label that sorts last, for models in
+    # which exchanging the classes only exchanges the predictions, except for ties. "refuse" raises an error.
+    _text_labels: Literal["compare", "last", "refuse"] = "compare"
 
     # Whether `fit` accepts `y` with positive labels only; ``classes_`` then contains only this label.
     _learns_from_positives_only = False
@@ -69,7 +83,7 @@ class BagClassifier(ClassifierMixin, BagEstimator):
         training = self._training(bags, codes, sample_weight)
         class_weight = getattr(self, "class_weight", None)
         if class_weight is not None and with_class_weight:
-            factors = class_factors(class_weight, self.classes_, codes, training.weight)
+            factors = class_factors(class_weight, self._two_labels, codes, training.weight)
             training = training._replace(weight=training.weight * factors[codes])
         if training.weight.all():
             return training
@@ -79,21 +93,70 @@ class BagClassifier(ClassifierMixin, BagEstimator):
 
     def _encode_known(self, y: ArrayLike, bags: Bags) -> np.ndarray:
         """Encode labels passed to a fitted model: int8, 1 for the positive class."""
-        labels: np.ndarray = column_or_1d(y)
+        labels: np.ndarray = column_or_1d(np.asarray(aligned("y", y, bags)))
         require_label_per_bag(labels, bags)
         refuse_unknown_labels(labels, self.classes_)
-        return (labels == self.classes_[-1]).astype(np.int8)
+        return (labels == self._two_labels[-1]).astype(np.int8)
+
+    @property
+    def _is_reversed(self) -> bool:
+        """Whether ``classes_[0]`` is the positive class; False for models of older versions."""
+        classes = self.classes_
+        return len(classes) == 2 and getattr(self, "positive_label_", classes[1]) == classes[0]
+
+    def _direction_loss(self, X: BagsLike, y: ArrayLike) -> float:
+        """Return the loss by which fits with either label as the positive class are compared.
+
+        By default this is ``objective_``, the loss of the same training labels, or the share of wrong
+        predictions of these labels for a model without an objective.
+        """
+        return float(self.objective_) if hasattr(self, "objective_") else 1.0 - self.score(X, y)
+
+    @property
+    def _direction_criterion(self) -> str:
+        """The name of `_direction_loss` in the warning."""
+        return "objective" if hasattr(self, "objective_") else "training error"
+
+    def _signed(self, scores: np.ndarray) -> np.ndarray:
+        """Return scores of the positive class as scores of ``classes_[1]``."""
+        return -scores if self._is_reversed else scores
+
+    def _in_class_order(self, columns: np.ndarray) -> np.ndarray:
+        """Return columns of the negative and the positive class in the order of ``classes_``."""
+        return columns[:, ::-1] if self._is_reversed else columns
+
+    def score(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the accuracy of the predicted labels.
+
+        Parameters
+        ----------
+        X : Bags, list of arrays, 3-D or 2-D array
+            The bags.
+        y : array of shape (n_bags,)
+            True labels of the bags.
+        sample_weight : array of shape (n_bags,), optional
+            Weights of the bags.
+
+        Returns
+        -------
+        float
+        """
+        return super().score(X, aligned("y", y, X), aligned("sample_weight", sample_weight, X))
 
     def _labels_of(self, scores: np.ndarray) -> np.ndarray:
-        """Return the labels predicted by scores: one score per row, or one score per class.
+        """Return the labels predicted by scores: one score of the positive class, or one score per class.
 
         All predictions from scores use this method. Predictions from probabilities use `_more_probable`.
         """
-        chosen = is_positive(scores).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[chosen]
+        if scores.ndim > 1:
+            return self.classes_[scores.argmax(axis=1)]
+        return self._two_labels[is_positive(scores).astype(int)]
 
     def _more_probable(self, proba: np.ndarray) -> np.ndarray:
-        """Return the most probable labels, from one column per class; a tie of two classes is positive."""
+        """Return the most probable labels; a tie of two classes is positive.
+
+        Two columns are the negative and the positive class, more columns are ``classes_``.
+        """
         if proba.shape[1] > 2:
             return self.classes_[proba.argmax(axis=1)]
         return self._two_labels[is_as_probable(proba[:, 1], proba[:, 0]).astype(int)]
@@ -101,7 +164,13 @@ class BagClassifier(ClassifierMixin, BagEstimator):
     @property
     def _two_labels(self) -> np.ndarray:
         """The negative and the positive label."""
-        return self.classes_
+        return self.classes_[::-1] if self._is_reversed else self.classes_
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        is_older = "positive" not in state and "positive" in self._get_param_names()
+        if is_older and len(state.get("classes_", ())) in (1, 2) and not state.get("multilabel_", False):
+            self.positive_label_ = as_python(self.classes_[-1])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -116,11 +185,15 @@ class ScoreClassifier(BagClassifier):
     """
 
     def _bag_scores(self, bags: Bags) -> np.ndarray:
-        """Return bag scores: shape (n_bags,), positive for ``classes_[1]``, or (n_bags, n_classes)."""
+        """Return bag scores: shape (n_bags,), high for the positive class, or (n_bags, n_classes)."""
         raise NotImplementedError
 
+    def _positive_scores(self, X: BagsLike) -> np.ndarray:
+        """Return the score of the positive class for every bag, or one score per class."""
+        return self._by_blocks(X, self._bag_scores)
+
     def decision_function(self, X: BagsLike) -> np.ndarray:
-        """Return the score of every bag; scores are positive for the positive class.
+        """Return the score of every bag; scores are positive for ``classes_[1]``.
 
         Parameters
         ----------
@@ -132,10 +205,10 @@ class ScoreClassifier(BagClassifier):
         array of shape (n_bags,)
             With more than two classes, shape (n_bags, n_classes).
         """
-        return self._by_blocks(X, self._bag_scores)
+        return self._signed(self._positive_scores(X))
 
     def predict(self, X: BagsLike) -> np.ndarray:
-        """Predict the label of every bag: the positive label if the score is >= 0.
+        """Predict the label of every bag; a score of 0 is predicted as positive.
 
         Parameters
         ----------
@@ -146,7 +219,7 @@ class ScoreClassifier(BagClassifier):
         -------
         array of shape (n_bags,)
         """
-        return self._labels_of(self._by_blocks(X, self._bag_scores))
+        return self._labels_of(self._positive_scores(X))
 
 
 class InstanceScoreClassifier(ScoreClassifier):
@@ -172,7 +245,7 @@ class InstanceScoreClassifier(ScoreClassifier):
 
     def decision_function_instances(self, X: BagsLike) -> np.ndarray:
         """Return the scores of all instances as one-instance bags: (n_instances,) or (.., n_classes)."""
-        return self._by_blocks(X, self._joined_instance_scores)
+        return self._signed(self._by_blocks(X, self._joined_instance_scores))
 
     def predict_instances(self, X: BagsLike) -> np.ndarray:
         """Predict the label of every instance as a one-instance bag: shape (n_instances,)."""

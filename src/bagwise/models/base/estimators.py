@@ -20,22 +20,34 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bagwise._core.interrupt import interruptible
 from bagwise._core.sklearn_private import validated
 from bagwise._version import __version__
-from bagwise.data.bags import Bags, as_bags, describes_bags, refuse_empty_list
+from bagwise.data.bags import AnyBags, Bags, aligned, as_bags, describes_bags, refuse_empty_list
 from bagwise.data.bags.parts import LARGEST, checked_sparse, refuse_missing_values, without_mask
 from bagwise.data.blocks import Block, PerBag, is_large
 from bagwise.data.scanned import ScannedBags
 from bagwise.data.sequences import Sequences
 from bagwise.data.types import BagsLike
 from bagwise.exceptions import VersionWarning, warn_user
-from bagwise.models.base.labels import Training, bag_weights, read_targets, training_digest
+from bagwise.models.base.direction import fit_both_directions
+from bagwise.models.base.labels import (
+    Training,
+    UndecidedPositiveError,
+    bag_weights,
+    read_targets,
+    training_digest,
+)
 from bagwise.solvers.reporting import shared_live_line
 
 _Fit = TypeVar("_Fit", bound=Callable[..., Any])
 _FLOATS = (np.float64, np.float32)
+# Positional arguments of `fit` after the bags.
+_PER_BAG = ("y", "sample_weight", "groups")
 
 
 def validated_fit(fit: _Fit) -> _Fit:
-    """Decorate `fit`: validate parameters, stop after the current step on Ctrl-C, report overflow.
+    """Decorate `fit`: validate parameters, align labels, stop after the current step on Ctrl-C.
+
+    Labels, weights and groups with an index of bag ids are put into the order of the bags. Text labels
+    without `positive` are fitted in both directions (`bagwise.models.base.direction`).
 
     After Ctrl-C, the fitted attributes contain the current state, and KeyboardInterrupt is raised at the end
     (`bagwise._core.interrupt`). The live line of ``verbose=1`` (`bagwise.solvers.reporting`) ends with the
@@ -45,8 +57,19 @@ def validated_fit(fit: _Fit) -> _Fit:
     @functools.wraps(fit)
     def checked_fit(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         with interruptible(), shared_live_line():
+            if isinstance(X, AnyBags) and X._has_ids:
+                args = tuple(aligned(_PER_BAG[min(i, 2)], value, X) for i, value in enumerate(args))
+                kwargs = {name: aligned(name, value, X) for name, value in kwargs.items()}
+            undecided = None
             try:
-                fitted = fit(self, X, *args, **kwargs)
+                try:
+                    fitted = fit(self, X, *args, **kwargs)
+                except UndecidedPositiveError as error:
+                    if self._text_labels == "refuse":
+                        raise
+                    undecided = error
+                if undecided is not None:  # not inside `except`, so that errors do not refer to this one
+                    fitted = fit_both_directions(fit, self, undecided, X, *args, **kwargs)
             except np.linalg.LinAlgError as error:
                 raise ValueError(
                     f"the matrix that {type(self).__name__} builds from X is numerically singular ({error}); "

@@ -16,7 +16,7 @@ import inspect
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any
 
@@ -48,7 +48,7 @@ class HeldOut:
     codes : array of shape (n_bags,)
         The index of every bag's label in `classes`.
     classes : array
-        The labels.
+        The labels; the second of two is the positive class.
     fold : array of shape (n_bags,)
         The index of the last split that held the bag out; -1 if no split did.
     outputs : dict
@@ -67,6 +67,18 @@ class HeldOut:
     outputs: Mapping[Output, np.ndarray]
     seconds: np.ndarray = field(default_factory=lambda: np.empty((0, 4)))
     models: tuple[Any, ...] = ()
+
+    def with_positive(self, label: Any) -> HeldOut:
+        """Return the same predictions with this label as the second of two classes."""
+        if len(self.classes) != 2 or self.classes[1] == label:
+            return self
+        change: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+            "predict": lambda codes: np.where(codes < 0, codes, 1 - codes),
+            "predict_proba": lambda proba: proba[:, ::-1],
+            "decision_function": np.negative,
+        }
+        outputs = {name: change[str(name)](values) for name, values in self.outputs.items()}
+        return replace(self, codes=1 - self.codes, classes=self.classes[::-1], outputs=outputs)
 
     @property
     def n_folds(self) -> int:

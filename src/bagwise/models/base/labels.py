@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from sklearn.base import is_classifier
+from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import assert_all_finite, check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
@@ -21,7 +21,6 @@ from bagwise.data.blocks import is_large
 from bagwise.data.scanned import ScannedBags
 from bagwise.data.sequences import Sequences
 from bagwise.data.types import BagsLike
-from bagwise.exceptions import PositiveClassWarning, warn_user
 
 # Between these bounds a weight, its powers and its products with features neither overflow nor underflow.
 _LEAST_WEIGHT, _LARGEST_WEIGHT = 1e-50, 1e50
@@ -31,6 +30,28 @@ _END = 2**15
 
 # Allowed values of `class_weight`, for `_parameter_constraints`.
 CLASS_WEIGHT_CONSTRAINT: list[Any] = [dict, StrOptions({"balanced"}), None]
+
+
+class UndecidedPositiveError(ValueError):
+    """The labels are text, and `positive` is None; `validated_fit` then fits both directions.
+
+    Attributes
+    ----------
+    labels : list of two labels
+        The labels, sorted.
+    bags : Bags
+        The validated bags.
+    codes : array of shape (n_bags,)
+        The index of every bag's label in `labels`.
+    """
+
+    def __init__(self, labels: list[Any], bags: Any, codes: np.ndarray):
+        low, high = labels
+        super().__init__(
+            f"y has the text labels {low!r} and {high!r}; name the positive one: pass positive={low!r} or "
+            f"positive={high!r}, or pass y == {low!r} or y == {high!r} instead of y."
+        )
+        self.labels, self.bags, self.codes = labels, bags, codes
 
 
 class Training(NamedTuple):
@@ -60,7 +81,11 @@ def _one_per_bag(estimator: Any, y: ArrayLike | None, X: BagsLike, bags: Bags) -
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
     y = without_mask(y)
-    shape = np.shape(y) if sp.issparse(y) else np.asarray(y).shape
+    if not sp.issparse(y):
+        y = np.asarray(y)  # scikit-learn would convert nullable integers and booleans to floats
+        if y.dtype.kind in "OT" and not is_regressor(estimator):
+            y = labels_of_objects(y, bags)
+    shape = np.shape(y)
     if len(shape) == 2 and shape[1] > 1 and is_classifier(estimator):
         raise ValueError(
             f"y has {shape[1]} columns, but {name} learns one label per bag. For several labels per bag, use "
@@ -76,6 +101,49 @@ def _one_per_bag(estimator: Any, y: ArrayLike | None, X: BagsLike, bags: Bags) -
             "Bags.from_groups(X, bag_ids)?"
         )
     return values
+
+
+def labels_of_objects(y: np.ndarray, bags: AnyBags) -> np.ndarray:
+    """Return labels in the numpy type of all their values, if the values are Python objects or strings.
+
+    Columns of data frames often contain objects, and so do nullable types. Labels that are missing, and text
+    among other labels, raise an error.
+    """
+    values = y.astype(object).ravel().tolist()
+    is_missing = [is_missing_value(value) for value in values]
+    if any(is_missing):
+        first = is_missing.index(True)
+        where = f" (bag {as_python(bags.ids[first])!r})" if first < len(bags) else ""
+        raise ValueError(
+            f"Input y contains NaN: there is no label for {sum(is_missing)} of {len(values)} bags, the first "
+            f"at index {first}{where}; remove these bags."
+        )
+    kinds = {_kind_of_label(value) for value in values}
+    if kinds <= {"bool"} or kinds <= {"number"}:
+        return np.array(values).reshape(y.shape) if values else y
+    if kinds == {"text"}:
+        return y.astype(object)
+    if "other" not in kinds:
+        examples = [
+            next(value for value in values if _kind_of_label(value) == kind) for kind in sorted(kinds)
+        ]
+        raise ValueError(
+            f"y mixes labels of different types, such as {' and '.join(map(repr, examples))}; use one type "
+            "for all labels, for example y.astype(str)."
+        )
+    return y
+
+
+def _kind_of_label(value: Any) -> str:
+    if isinstance(value, (bool, np.bool_)):
+        return "bool"
+    return "number" if isinstance(value, Real) else "text" if isinstance(value, str) else "other"
+
+
+def is_missing_value(value: Any) -> bool:
+    """Return whether a value is None, NaN or pandas.NA."""
+    # Comparisons with pandas.NA do not return a boolean.
+    return value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and value != value)
 
 
 def read_targets(estimator: Any, y: ArrayLike | None, X: BagsLike, bags: Bags) -> np.ndarray:
@@ -100,19 +168,23 @@ def encode_labels(
     binary: bool | None = True,
     positive_alone: bool = False,
 ) -> np.ndarray:
-    """Validate training labels, set ``classes_``, and return the index of every label in ``classes_``.
+    """Validate training labels, set ``classes_`` and ``positive_label_``, and return the labels as codes.
+
+    The positive label of two classes is the parameter `positive`. By default it is the larger number, or
+    True. For text it depends on ``_text_labels`` of the estimator.
 
     Parameters
     ----------
     estimator : estimator
-        The estimator whose ``classes_`` is set; error messages contain its name.
+        The estimator whose attributes are set; error messages contain its name.
     y, X : array, collection of bags
         The arguments of `fit`.
     bags : Bags
         The validated `X`.
     binary : bool or None
-        True for models of two classes: the indices are int8, and 1 is the positive class. None if two classes
-        are encoded like this and more classes are also accepted. False if there is no positive class.
+        True for models of two classes: the codes are int8, and 1 is the positive class. None if two classes
+        are encoded like this and more classes are also accepted. False if there is no positive class. The
+        codes of more classes, or without a positive class, are indices into ``classes_``.
     positive_alone : bool
         Whether `y` can contain positive labels only, all 1 or True; ``classes_`` then has one label.
 
@@ -130,9 +202,12 @@ def encode_labels(
         )
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
+    earlier = estimator.__dict__.pop("positive_label_", None)
+    if not getattr(estimator, "warm_start", False):
+        earlier = None
     if len(classes) < 2:
         if positive_alone and classes.dtype.kind in "biuf" and classes[0] == 1:
-            estimator.classes_ = classes
+            estimator.classes_, estimator.positive_label_ = classes, as_python(classes[0])
             return np.ones(len(y), dtype=np.int8)
         alone = ", or positive bags only, labeled 1 or True" if positive_alone else ""
         raise ValueError(
@@ -140,23 +215,42 @@ def encode_labels(
             f"and negative{alone}."
         )
     estimator.classes_ = classes
-    if binary is False or (binary is None and len(classes) > 2):
+    if binary is False:
         return codes
     if len(classes) > 2:
+        if binary is None and estimator.positive is None:
+            return codes
+        if binary is None:
+            raise ValueError(
+                f"positive is {estimator.positive!r}, but y has {len(classes)} classes; there is a positive "
+                "class only if there are two. Use positive=None."
+            )
         raise ValueError(
             f"Only binary classification is supported. The type of the target is {type_of_target(y)}: y "
             f"has {len(classes)} classes. Wrap {name} in sklearn.multiclass.OneVsRestClassifier or "
             "bagwise.OneVsOneBagClassifier."
         )
-    if classes.dtype.kind not in "biuf":
-        low, high = map(as_python, classes)
-        warn_user(
-            f"y has the labels {low!r} and {high!r}; {high!r} sorts last and is used as the positive "
-            f"class. If you mean {low!r}, pass y == {low!r}.",
-            PositiveClassWarning,
-            once=True,
-        )
-    return codes.astype(np.int8)
+    labels = classes.tolist()
+    chosen = estimator.__dict__.get("_direction") if estimator.positive is None else estimator.positive
+    if chosen is None and classes.dtype.kind not in "biuf" and estimator._text_labels != "last":
+        if estimator._text_labels == "refuse" or earlier not in labels:
+            raise UndecidedPositiveError(labels, bags, codes)
+        chosen = earlier
+    positive = 1 if chosen is None else index_of_positive(chosen, labels)
+    estimator.positive_label_ = labels[positive]
+    return (codes == positive).astype(np.int8)
+
+
+def index_of_positive(positive: Any, labels: list[Any]) -> int:
+    """Return the index of the positive label among two labels, or raise an error."""
+    matches = [index for index, label in enumerate(labels) if np.ndim(positive) == 0 and label == positive]
+    if len(matches) == 1:
+        return matches[0]
+    raise ValueError(
+        f"positive is {positive!r}, but y has the labels {labels[0]!r} and {labels[1]!r}. Pass one of them; "
+        "estimators that encode labels, such as VotingClassifier, replace the labels by 0 and 1 in sorted "
+        "order."
+    )
 
 
 def refuse_unknown_labels(y: np.ndarray, classes: np.ndarray, *, besides: str = "") -> None:

@@ -41,12 +41,16 @@ class WaistClassifier(ScoreClassifier):
     def _bag_log_proba(self, bags: Bags) -> np.ndarray:
         return self.rule_.log_proba(self._log_odds(bags), bags.offsets)
 
+    def _log_proba_of(self, bags: Bags, labels: np.ndarray) -> np.ndarray:
+        """Return the log probability of the label of every bag, from labels 0 and 1."""
+        return self._bag_log_proba(bags)[np.arange(len(bags)), labels]
+
     def _bag_scores(self, bags: Bags) -> np.ndarray:
         log_proba = self._bag_log_proba(bags)
         return log_proba[:, 1] - log_proba[:, 0]
 
     def predict_log_proba(self, X: BagsLike) -> np.ndarray:
-        """Return the log probabilities of the negative and the positive class for every bag.
+        """Return the log probabilities of the two classes for every bag, in the order of ``classes_``.
 
         Parameters
         ----------
@@ -57,27 +61,27 @@ class WaistClassifier(ScoreClassifier):
         -------
         array of shape (n_bags, 2)
         """
-        return self._by_blocks(X, self._bag_log_proba)
+        return self._in_class_order(self._by_blocks(X, self._bag_log_proba))
 
     def predict_proba(self, X: BagsLike) -> np.ndarray:
-        """Return the probabilities of the negative and the positive class: shape (n_bags, 2)."""
-        return np.exp(self._by_blocks(X, self._bag_log_proba))
+        """Return the probabilities of the two classes, in the order of ``classes_``: shape (n_bags, 2)."""
+        return self._in_class_order(np.exp(self._by_blocks(X, self._bag_log_proba)))
 
     def predict(self, X: BagsLike) -> np.ndarray:
         """Predict the more probable label of every bag; ties are positive: shape (n_bags,)."""
         return self._more_probable(np.exp(self._by_blocks(X, self._bag_log_proba)))
 
     def decision_function(self, X: BagsLike) -> np.ndarray:
-        """Return the log-odds that a bag is positive: shape (n_bags,)."""
+        """Return the log-odds of ``classes_[1]`` for every bag: shape (n_bags,)."""
         return super().decision_function(X)
 
     def decision_function_instances(self, X: BagsLike) -> np.ndarray:
-        """Return the log-odds that an instance is positive: shape (n_instances,), in bag order."""
-        return self._by_blocks(X, self._log_odds)
+        """Return the log-odds of ``classes_[1]`` for every instance: shape (n_instances,), in bag order."""
+        return self._signed(self._by_blocks(X, self._log_odds))
 
     def predict_proba_instances(self, X: BagsLike) -> np.ndarray:
-        """Return the probabilities that an instance is negative and positive: shape (n_instances, 2)."""
-        return _both(self._by_blocks(X, self._log_odds))
+        """Return the class probabilities of every instance, as `predict_proba`: shape (n_instances, 2)."""
+        return self._in_class_order(_both(self._by_blocks(X, self._log_odds)))
 
     def predict_instances(self, X: BagsLike) -> np.ndarray:
         """Predict the more probable label of every instance; ties are positive: shape (n_instances,)."""

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from bagwise._core.checkpoint import CheckpointLocation
 from bagwise._core.sklearn_private import StrOptions, available_if
-from bagwise._core.types import Folds, Seed
+from bagwise._core.types import Folds, PositiveLabel, Seed
 from bagwise._display.notebook import ShownText
 from bagwise.data.bags import Bags
 from bagwise.data.bags.parts import as_python
@@ -86,6 +86,10 @@ class BagEnsembleClassifier(ScoreClassifier):
         splits, as in `MILogisticRegressionCV`.
     n_jobs : int or None, default=None
         Number of folds fitted in parallel threads. The result does not depend on it.
+    positive : label or None, default=None
+        Label of the positive class of two, which is predicted at ties. By default it is the label that sorts
+        last. The family "instances" contains a model that is not symmetric in the classes. If the labels are
+        text, this model is fitted with each class as the positive one.
     random_state : int, RandomState or None, default=None
         Seed for the folds, and for the sample of 2,000 prototypes that is drawn if there are more instances.
     verbose : int, default=0
@@ -104,6 +108,8 @@ class BagEnsembleClassifier(ScoreClassifier):
         Values that replace missing values: the means of the training instances.
     classes_ : array of shape (n_classes,)
         The class labels.
+    positive_label_ : label
+        Label of the positive class, if there are two classes.
     n_features_in_ : int
         Number of features.
 
@@ -159,12 +165,15 @@ class BagEnsembleClassifier(ScoreClassifier):
     _accepts_missing = True
     _streams = True
     _takes_many_classes = True
+    # Both directions of its only directed models are members of the ensemble.
+    _text_labels = "last"
     _parameter_constraints: dict[str, Any] = {
         "families": [StrOptions({"default"}), list, tuple],
         "cv": ["cv_object"],
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
+        "positive": "no_validation",
     }
 
     # Request `groups` by default, as scikit-learn's group splitters do.
@@ -178,12 +187,14 @@ class BagEnsembleClassifier(ScoreClassifier):
         *,
         cv: Folds = 10,
         n_jobs: int | None = None,
+        positive: PositiveLabel = None,
         random_state: Seed = None,
         verbose: int = 0,
     ):
         self.families = families
         self.cv = cv
         self.n_jobs = n_jobs
+        self.positive = positive
         self.random_state = random_state
         self.verbose = verbose
 
@@ -219,7 +230,7 @@ class BagEnsembleClassifier(ScoreClassifier):
         self
         """
         refuse_unknown(self.families)
-        bags, codes, weight = self._read_training(X, y, sample_weight, binary=False, drop=False)
+        bags, codes, weight = self._read_training(X, y, sample_weight, binary=None, drop=False)
         if not in_files(bags):
             bags = in_memory(bags)
         self.fill_ = _means(bags, weight)
@@ -239,7 +250,8 @@ class BagEnsembleClassifier(ScoreClassifier):
         stored = bags if in_files(bags) else Bags(np.array(bags.instances), bags.offsets)
         bags = self._filled(bags)
         rng = check_random_state(checkpoint.seed(self.random_state))
-        pairs = list(combinations(range(len(self.classes_)), 2))
+        names = self._two_labels  # all labels if there are more than two
+        pairs = list(combinations(range(len(names)), 2))
         reporter = Reporter(type(self).__name__, self.verbose, n_rounds=len(pairs))
         results: list[FittedVote] = []
         for low, high in pairs:
@@ -252,7 +264,7 @@ class BagEnsembleClassifier(ScoreClassifier):
                 training,
                 pair_weight,
                 seed=folds_seed,
-                kinds=(repr(as_python(self.classes_[low])), repr(as_python(self.classes_[high]))),
+                kinds=(repr(as_python(names[low])), repr(as_python(names[high]))),
                 remedy="Use another model, such as SetKernelSVC.",
                 groups=groups,
             )
@@ -276,7 +288,7 @@ class BagEnsembleClassifier(ScoreClassifier):
             for pair, each in zip(pairs, results, strict=True)
             for score in each.families
         ]
-        labels = [tuple(as_python(self.classes_[code]) for code in pair) for pair in pairs]
+        labels = [tuple(as_python(names[code]) for code in pair) for pair in pairs]
         self.report_ = describe_fit(results, labels, len(splits), choice.reason)
 
     @property
@@ -293,7 +305,9 @@ class BagEnsembleClassifier(ScoreClassifier):
         self.__dict__["report_"] = text
 
     def _chosen(self, bags: Bags) -> Any:
-        return choose(self.families, len(bags), bags.n_instances, is_held=not in_files(bags))
+        choice = choose(self.families, len(bags), bags.n_instances, is_held=not in_files(bags))
+        is_text = self.positive is None and getattr(self, "classes_", np.zeros(0)).dtype.kind not in "biuf"
+        return choice._replace(both_directions=is_text)
 
     def _cost_of(self, bags: Bags, n_folds: int) -> Cost:
         return estimate(self._chosen(bags), len(bags), bags.n_instances, bags.n_features, n_folds)
@@ -352,14 +366,14 @@ class BagEnsembleClassifier(ScoreClassifier):
 
     def predict_proba(self, X: BagsLike) -> np.ndarray:
         """Return the probability of every class for every bag: shape (n_bags, n_classes)."""
-        return _probabilities(self._by_blocks(X, self._bag_scores))
+        return self._in_class_order(_probabilities(self._positive_scores(X)))
 
     def predict(self, X: BagsLike) -> np.ndarray:
         """Predict the most probable label of every bag: shape (n_bags,).
 
         With two classes of probability 1/2 each, the second is predicted.
         """
-        return self._more_probable(self.predict_proba(X))
+        return self._more_probable(_probabilities(self._positive_scores(X)))
 
     @available_if(_predicts_instances)
     def decision_function_instances(self, X: BagsLike) -> np.ndarray:
@@ -374,17 +388,17 @@ class BagEnsembleClassifier(ScoreClassifier):
 
         With more than two classes, return log probabilities of shape (n_instances, n_classes).
         """
-        return self._by_blocks(X, self._instance_scores)
+        return self._signed(self._by_blocks(X, self._instance_scores))
 
     @available_if(_predicts_instances)
     def predict_proba_instances(self, X: BagsLike) -> np.ndarray:
         """Return the class probabilities of a bag with only this instance: shape (n_instances, n_classes)."""
-        return _probabilities(self._by_blocks(X, self._instance_scores))
+        return self._in_class_order(_probabilities(self._by_blocks(X, self._instance_scores)))
 
     @available_if(_predicts_instances)
     def predict_instances(self, X: BagsLike) -> np.ndarray:
         """Predict the label of a bag with only this instance: shape (n_instances,)."""
-        return self._more_probable(self.predict_proba_instances(X))
+        return self._more_probable(_probabilities(self._by_blocks(X, self._instance_scores)))
 
 
 def _probabilities(scores: np.ndarray) -> np.ndarray:

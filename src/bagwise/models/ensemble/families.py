@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from bagwise.models.ensemble.kernel_part import Kernels
@@ -92,10 +92,22 @@ _STREAMING = ("linear", "instances")
 
 
 class Choice(NamedTuple):
-    """Families to fit, and the reason why others are left out (empty if none are)."""
+    """Families to fit, and the reason why others are left out (empty if none are).
+
+    With `both_directions`, models whose rule is not symmetric in the classes are fitted with either class as
+    the positive one.
+    """
 
     fitted: tuple[str, ...]
     reason: str = ""
+    both_directions: bool = False
+
+    def members(self, name: str) -> tuple[Any, ...]:
+        """Return the members of a family that are fitted."""
+        members = FAMILIES[name].members
+        if name != "instances" or not self.both_directions:
+            return members
+        return (*members, *(replace(member, is_reversed=True) for member in members if member.rule == "or"))
 
 
 def choose(families: str | Sequence[str], n_bags: int, n_instances: int, *, is_held: bool) -> Choice:
@@ -172,7 +184,7 @@ def estimate(choice: Choice, n_bags: int, n_instances: int, n_features: int, n_f
     seconds, most = 0.0, 0.0
     for name in choice.fitted:
         family = FAMILIES[name]
-        n_parts = len(family.members)
+        n_parts = len(choice.members(name))
         if family.has_matrices:
             n_matrices = sum(len(member.view.names) for member in family.members)
             each = _LEAST + _MACHINE * n_bags**2

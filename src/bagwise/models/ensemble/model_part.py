@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,9 +29,12 @@ class InstanceModels:
     ----------
     rule : {"mean", "or"}
         Rule that combines instance probabilities into the probability of a bag.
+    is_reversed : bool
+        Whether the rule is applied to the negative class: a bag is negative if one of its instances is.
     """
 
     rule: str
+    is_reversed: bool = False
 
     def fit(
         self,
@@ -47,20 +49,27 @@ class InstanceModels:
             MILogisticRegression(self.rule, alpha=alpha, l1_ratio=0.0, random_state=seed) for alpha in _ALPHAS
         ]
         bags, y, weight = training
+        sign, of_class = 1.0, ""
+        if self.is_reversed:
+            y, sign, of_class = 1 - y, -1.0, " for the other class"
         scores = []
         for alpha, model in zip(_ALPHAS, models, strict=True):
             inside = checkpoint.within(f"alpha {alpha:g}")
             held = cross_predict(
                 model, bags, y, splits, outputs=_OUTPUT, sample_weight=weight, checkpoint=inside
             )
-            scores.append(held.score)
+            assert held.score is not None
+            scores.append(sign * held.score)
             model.fit(bags, y, weight, checkpoint=inside)
         return FittedMember(
-            [f"logistic regression on instances, rule {self.rule}, alpha {alpha:g}" for alpha in _ALPHAS],
+            [
+                f"logistic regression on instances, rule {self.rule}{of_class}, alpha {alpha:g}"
+                for alpha in _ALPHAS
+            ],
             np.ones(len(models), dtype=bool),
             np.array(scores),
             np.zeros(len(models)),  # the scores include the intercepts
-            partial(ModelPart, models),
+            lambda factor, instance_factor: ModelPart(models, sign * factor, sign * instance_factor),
         )
 
 

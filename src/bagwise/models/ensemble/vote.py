@@ -109,10 +109,10 @@ def fit_vote(
     """
     y, weight = training.y, training.weight
     members: dict[str, list[FittedMember]] = {}
-    n_members = sum(len(FAMILIES[name].members) for name in choice.fitted)
+    n_members = sum(len(choice.members(name)) for name in choice.fitted)
     for name in choice.fitted:
         members[name] = []
-        for position, member in enumerate(FAMILIES[name].members):
+        for position, member in enumerate(choice.members(name)):
             n_done = sum(map(len, members.values()))
             reporter.step(f"{FAMILIES[name].title}, part {n_done + 1} of {n_members}", n_steps=n_members)
             part = checkpoint.within(f"{name} {position + 1}")

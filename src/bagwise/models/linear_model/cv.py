@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from bagwise._core.checkpoint import NO_CHECKPOINT, CheckpointLocation
 from bagwise._core.sklearn_private import Interval, StrOptions
 from bagwise._core.threads import blas_threads_for
-from bagwise._core.types import ClassWeight, Folds, Scale, Seed
+from bagwise._core.types import ClassWeight, Folds, PositiveLabel, Scale, Seed
 from bagwise.data.blocks import Block, Blocks, ReweightedBlocks, run_together
 from bagwise.models.base import BagsLike, Training, validated_fit
 from bagwise.models.base.folds import Split, bag_folds
@@ -61,6 +61,9 @@ class MILogisticRegressionCV(LinearBagClassifier):
     ----------
     rule, l1_ratio, fit_intercept, scale, class_weight, n_init, tol, max_iter, random_state, verbose
         As in `MILogisticRegression`; `l1_ratio` must be positive. `random_state` also draws the folds.
+    positive : label or None, default=None
+        Label of the positive class. By default it is the larger number, or True. If the labels are text, the
+        default is to fit both directions and to keep the one with the smaller criterion.
     alphas : int or array, default=20
         The penalties, or the number of penalties on a logarithmic grid that ranges from ``path_.alpha_max``
         to `eps` times this value.
@@ -97,7 +100,8 @@ class MILogisticRegressionCV(LinearBagClassifier):
         overconfident, and `summary` reports this.
     path_ : MILRPath
         The path for all bags.
-    coef_, intercept_, rule_, scaler_, classes_, objective_, objectives_, log_likelihood_, n_iter_, converged_
+    coef_, intercept_, rule_, scaler_, classes_, positive_label_, objective_, objectives_,
+    log_likelihood_, n_iter_, converged_
         As in `MILogisticRegression`, fitted on all bags with the penalty `alpha_`.
 
     Examples
@@ -149,6 +153,7 @@ class MILogisticRegressionCV(LinearBagClassifier):
         fit_intercept: bool = True,
         scale: Scale = "standard",
         class_weight: ClassWeight = None,
+        positive: PositiveLabel = None,
         n_init: int = 5,
         tol: float = 1e-6,
         max_iter: int = 200,
@@ -166,6 +171,7 @@ class MILogisticRegressionCV(LinearBagClassifier):
         self.fit_intercept = fit_intercept
         self.scale = scale
         self.class_weight = class_weight
+        self.positive = positive
         self.n_init = n_init
         self.tol = tol
         self.max_iter = max_iter
@@ -190,7 +196,7 @@ class MILogisticRegressionCV(LinearBagClassifier):
         X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (one instance per bag)
             The training bags.
         y : array of shape (n_bags,)
-            The labels of the bags. There must be two classes; the class that sorts last is the positive one.
+            The labels of the bags, of two classes; see the parameter `positive`.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags, in training and in the held-out deviance.
         groups : array of shape (n_bags,), optional
@@ -267,6 +273,13 @@ class MILogisticRegressionCV(LinearBagClassifier):
         )
         self._keep(problem, record_result(self, results))
         self.n_passes_ += blocks.n_passes
+
+    @property
+    def _direction_criterion(self) -> str:
+        return _NAMES[self.criterion]
+
+    def _direction_loss(self, X: BagsLike, y: ArrayLike) -> float:
+        return float(self.criterion_path_[self._choose()])  # `objective_` depends on the selected penalty
 
     def summary(self) -> str:
         """Return a text summary of the selected penalty and of the held-out performance.

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from bagwise._core.checkpoint import NO_CHECKPOINT, CheckpointLocation
 from bagwise._core.sklearn_private import Interval, StrOptions
 from bagwise._core.threads import blas_threads_for
-from bagwise._core.types import ClassWeight, Scale, Seed
+from bagwise._core.types import ClassWeight, PositiveLabel, Scale, Seed
 from bagwise.models.base import (
     RULE_CONSTRAINT,
     SCALE_CONSTRAINT,
@@ -177,6 +177,9 @@ class MILogisticRegression(LinearBagClassifier):
         "rank" (`RankScaler`), the coefficients refer to the scaled features.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes. They are multiplied with the weights of the bags.
+    positive : label or None, default=None
+        Label of the positive class. By default it is the larger number, or True. If the labels are text, the
+        default is to fit both directions and to keep the one with the smaller `objective_`.
     n_init : int, default=5
         Number of random starts. They are needed because the bag likelihood has local optima, and the best
         solution is kept.
@@ -218,7 +221,9 @@ class MILogisticRegression(LinearBagClassifier):
     scaler_ : transformer or None
         The fitted `scale`.
     classes_ : array of shape (2,)
-        The labels; ``classes_[1]`` is the positive class.
+        The labels.
+    positive_label_ : label
+        Label of the positive class.
     n_features_in_ : int
         Number of features.
     objective_, objective_history_, objectives_ : float, array, array
@@ -268,6 +273,7 @@ class MILogisticRegression(LinearBagClassifier):
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
+        "positive": "no_validation",
     }
 
     def __init__(
@@ -279,6 +285,7 @@ class MILogisticRegression(LinearBagClassifier):
         fit_intercept: bool = True,
         scale: Scale = "standard",
         class_weight: ClassWeight = None,
+        positive: PositiveLabel = None,
         n_init: int = 5,
         solver: Literal["newton", "em"] = "newton",
         tol: float = 1e-6,
@@ -293,6 +300,7 @@ class MILogisticRegression(LinearBagClassifier):
         self.fit_intercept = fit_intercept
         self.scale = scale
         self.class_weight = class_weight
+        self.positive = positive
         self.n_init = n_init
         self.solver = solver
         self.tol = tol
@@ -317,7 +325,7 @@ class MILogisticRegression(LinearBagClassifier):
         X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (one instance per bag)
             The training bags.
         y : array of shape (n_bags,)
-            The labels of the bags. There must be two classes; the class that sorts last is the positive one.
+            The labels of the bags, of two classes; see the parameter `positive`.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
         checkpoint : path, optional

@@ -13,7 +13,8 @@ from bagwise._core.checkpoint import NO_CHECKPOINT, CheckpointLocation
 from bagwise._core.interrupt import interruptible
 from bagwise._core.sklearn_private import check_parameters
 from bagwise._core.threads import blas_threads_for
-from bagwise._core.types import ClassWeight, Scale
+from bagwise._core.types import ClassWeight, PositiveLabel, Scale
+from bagwise.data.bags import aligned
 from bagwise.data.blocks import Blocks
 from bagwise.models.base import BagsLike, affine_map, fit_scaler
 from bagwise.models.linear_model.engine.design import log_odds_of
@@ -114,6 +115,7 @@ def milr_path(
     fit_intercept: bool = True,
     scale: Scale = "standard",
     class_weight: ClassWeight = None,
+    positive: PositiveLabel = None,
     sample_weight: ArrayLike | None = None,
     both_ways: bool = True,
     tol: float = 1e-6,
@@ -131,6 +133,8 @@ def milr_path(
     ----------
     X, y, rule, l1_ratio, fit_intercept, scale, class_weight, sample_weight, tol, max_iter
         As in `MILogisticRegression` and its `fit`; `l1_ratio` must be positive.
+    positive : label or None, default=None
+        As in `MILogisticRegression`, but required if the labels are text.
     alphas : int or array, default=20
         The penalties, or the number of penalties on a logarithmic grid that ranges from `alpha_max` to `eps`
         times this value.
@@ -163,11 +167,12 @@ def milr_path(
         fit_intercept=fit_intercept,
         scale=scale,
         class_weight=class_weight,
+        positive=positive,
         tol=tol,
         max_iter=max_iter,
     )
     check_parameters(model)
-    training = model._read_training(X, y, sample_weight)
+    training = model._read_training(X, aligned("y", y, X), aligned("sample_weight", sample_weight, X))
     options: dict[str, Any] = {"alphas": alphas, "eps": eps, "both_ways": both_ways}
     with opened(checkpoint, lambda: {**identity_of(model, **options), "model": "milr_path"}) as location:
         blocks = training.bags.blocks(training.y, training.weight)

@@ -173,7 +173,7 @@ def _fit_on(
 
 def _training_of(model: Any, bags: Any, y: ArrayLike, sample_weight: Any) -> Training:
     """Return the bags with positive weight, and their labels as encoded by a fitted model."""
-    label = (column_or_1d(y) == model.classes_[1]).astype(np.int8)
+    label = model._encode_known(y, bags)
     return Training(bags, label, bag_weights(bags, sample_weight)).that_count()
 
 

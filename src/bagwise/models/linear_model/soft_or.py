@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._core.types import ClassWeight, Scale, Seed
+from bagwise._core.types import ClassWeight, PositiveLabel, Scale, Seed
 from bagwise.data.types import BagsLike
 from bagwise.models.linear_model.labeler import Labeler, describe_labeler
 from bagwise.models.linear_model.logistic import MILogisticRegression
@@ -32,7 +32,7 @@ class SoftORLogisticRegression(MILogisticRegression):
         with many features, ``alpha=1`` is better, because the probabilities are less extreme.
     l1_ratio : float, default=0.0
         Share of the L1 norm in the penalty. The default is a ridge penalty.
-    fit_intercept, scale, class_weight, n_init, tol, max_iter, warm_start, random_state, verbose
+    fit_intercept, scale, class_weight, positive, n_init, tol, max_iter, warm_start, random_state, verbose
         As in `MILogisticRegression`.
 
     Attributes
@@ -66,6 +66,7 @@ class SoftORLogisticRegression(MILogisticRegression):
         fit_intercept: bool = True,
         scale: Scale = "standard",
         class_weight: ClassWeight = None,
+        positive: PositiveLabel = None,
         n_init: int = 5,
         tol: float = 1e-6,
         max_iter: int = 200,
@@ -80,6 +81,7 @@ class SoftORLogisticRegression(MILogisticRegression):
             fit_intercept=fit_intercept,
             scale=scale,
             class_weight=class_weight,
+            positive=positive,
             n_init=n_init,
             tol=tol,
             max_iter=max_iter,

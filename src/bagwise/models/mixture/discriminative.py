@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from bagwise._core.checkpoint import CheckpointLocation
 from bagwise._core.sklearn_private import HasMethods, Interval, StrOptions
-from bagwise._core.types import ClassWeight, Seed
+from bagwise._core.types import ClassWeight, PositiveLabel, Seed
 from bagwise.data.bags import Bags
 from bagwise.data.scanned import ScannedBags
 from bagwise.families import FAMILIES, Family, make_family
@@ -58,6 +58,9 @@ class DiscriminativeMixture(Recorded, WaistClassifier):
         Strength of the penalty on the coefficients of the standardized statistics.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied by the weights of the bags.
+    positive : label or None, default=None
+        Label of the positive class. By default it is the larger number, or True. If the labels are text, the
+        default is to fit both directions and to keep the one with the smaller `objective_`.
     n_init : int, default=5
         Number of starts.
     tol : float, default=1e-6
@@ -78,7 +81,9 @@ class DiscriminativeMixture(Recorded, WaistClassifier):
     rule_, family_ : Rule, Family
         The fitted rule and family.
     classes_ : array of shape (2,)
-        The class labels; ``classes_[1]`` is the positive class.
+        The class labels.
+    positive_label_ : label
+        Label of the positive class.
     n_features_in_ : int
         Number of features.
     objective_, objective_history_, objectives_, log_likelihood_, n_iter_, converged_, n_passes_
@@ -124,6 +129,7 @@ class DiscriminativeMixture(Recorded, WaistClassifier):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
+        "positive": "no_validation",
     }
 
     def __init__(
@@ -133,6 +139,7 @@ class DiscriminativeMixture(Recorded, WaistClassifier):
         rule: str | Rule = "or",
         alpha: float = 1.0,
         class_weight: ClassWeight = None,
+        positive: PositiveLabel = None,
         n_init: int = 5,
         tol: float = 1e-6,
         max_iter: int = 200,
@@ -143,6 +150,7 @@ class DiscriminativeMixture(Recorded, WaistClassifier):
         self.rule = rule
         self.alpha = alpha
         self.class_weight = class_weight
+        self.positive = positive
         self.n_init = n_init
         self.tol = tol
         self.max_iter = max_iter
@@ -169,7 +177,7 @@ class DiscriminativeMixture(Recorded, WaistClassifier):
         X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
             The training bags.
         y : array of shape (n_bags,)
-            The labels, of two classes. The class that sorts last is the positive class.
+            The labels, of two classes; see the parameter `positive`.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
         checkpoint : path, optional

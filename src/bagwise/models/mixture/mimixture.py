@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, Literal, Self
 
@@ -13,7 +14,7 @@ from sklearn.utils import Bunch, check_random_state
 from bagwise._core.checkpoint import NO_CHECKPOINT, CheckpointLocation
 from bagwise._core.interrupt import interruptible, raise_if_stopped
 from bagwise._core.sklearn_private import HasMethods, Interval, StrOptions
-from bagwise._core.types import Seed
+from bagwise._core.types import PositiveLabel, Seed
 from bagwise._display.bunch import ShownBunch
 from bagwise.data.bags import Bags
 from bagwise.data.blocks import SelectedBlocks
@@ -111,6 +112,10 @@ class MIMixture(Recorded, WaistClassifier):
         Whether to calibrate probabilities. The log-odds of bags and of instances are multiplied by one
         factor, `exponent_`, which maximizes the likelihood of the labels of held-out bags. Predicted labels
         do not change. Calibration takes five more fits, each to four fifths of the bags.
+    positive : label or None, default=None
+        Label of the positive class. By default it is the larger number, or True. If the labels are text, the
+        default is to fit both directions and to keep the one with the smaller `objective_`; with a
+        `supervision` other than "bags", the one with the larger likelihood of the labels.
     random_state : int, RandomState or None, default=None
         Seed of the starts.
     n_jobs : int or None, default=None
@@ -138,7 +143,9 @@ class MIMixture(Recorded, WaistClassifier):
     family_, rule_, prior_ : Family, Rule, object
         Family, rule and prior, resolved on the training bags.
     classes_ : array of shape (2,), or (1,)
-        The class labels; ``classes_[1]`` is the positive class. If all bags are positive, a single label.
+        The class labels. If all bags are positive, a single label.
+    positive_label_ : label
+        Label of the positive class.
     n_features_in_ : int
         Number of features.
     objective_, objective_history_, objectives_ : float, array, array
@@ -225,6 +232,7 @@ class MIMixture(Recorded, WaistClassifier):
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
+        "positive": "no_validation",
     }
 
     def __init__(
@@ -239,6 +247,7 @@ class MIMixture(Recorded, WaistClassifier):
         max_iter: int = 200,
         tol: float = 1e-6,
         calibrate: bool = False,
+        positive: PositiveLabel = None,
         random_state: Seed = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -252,6 +261,7 @@ class MIMixture(Recorded, WaistClassifier):
         self.max_iter = max_iter
         self.tol = tol
         self.calibrate = calibrate
+        self.positive = positive
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -286,8 +296,8 @@ class MIMixture(Recorded, WaistClassifier):
         X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
             The training bags. NaN is a missing value if the family supports missing values.
         y : array of shape (n_bags,)
-            The labels, of two classes. The class that sorts last is the positive class. All bags may be
-            positive, labeled 1 or True: see the notes.
+            The labels, of two classes; see the parameter `positive`. All bags may be positive, labeled 1 or
+            True: see the notes.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
         checkpoint : path, optional
@@ -306,10 +316,17 @@ class MIMixture(Recorded, WaistClassifier):
             if self.calibrate:
                 raise_if_stopped()
                 log_odds = held_out_scores(
-                    self, training, self._fit_clone, type(self).decision_function, location
+                    self, training, self._fit_clone, type(self)._positive_scores, location
                 )
                 self.exponent_ = fit_exponent(log_odds, training.y, training.weight)
         return self
+
+    def _direction_loss(self, X: BagsLike, y: ArrayLike) -> float:
+        if self.supervision == "bags":
+            return self.objective_
+        # `objective_` depends on other labels in either direction: compare the likelihood of all labels.
+        labels = partial(self._encode_known, y)
+        return -float(self._by_blocks(X, self._log_proba_of, labels).sum())
 
     def _refuse_what_needs_negative_bags(self) -> None:
         if self.supervision != "bags":
@@ -333,7 +350,7 @@ class MIMixture(Recorded, WaistClassifier):
     ) -> Self:
         """Fit a clone of this model to validated bags, without calibration."""
         model.set_params(calibrate=False, verbose=0)
-        for name in ("classes_", "n_features_in_"):
+        for name in ("classes_", "positive_label_", "n_features_in_"):
             setattr(model, name, getattr(self, name))
         return model._fit(Training(bags, y, sample_weight), checkpoint=checkpoint)
 
@@ -468,7 +485,9 @@ class MIMixture(Recorded, WaistClassifier):
 
     @property
     def _two_labels(self) -> np.ndarray:
-        return self.classes_ if len(self.classes_) == 2 else np.array([0, 1]).astype(self.classes_.dtype)
+        if len(self.classes_) == 1:
+            return np.array([0, 1]).astype(self.classes_.dtype)
+        return super()._two_labels
 
     def predict_log_proba(self, X: BagsLike) -> np.ndarray:
         """Return the log probability of every class for every bag: shape (n_bags, n_classes)."""
@@ -504,7 +523,7 @@ class MIMixture(Recorded, WaistClassifier):
         array of shape (n_bags,)
             Bits per bag.
         """
-        return -super().predict_log_proba(X)[:, 1] / np.log(2)
+        return -self._by_blocks(X, self._bag_log_proba)[:, 1] / np.log(2)
 
     def bayes_error_bound(
         self, size: int | ArrayLike, *, n_samples: int = 100_000, random_state: Seed = None

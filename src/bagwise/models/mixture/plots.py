@@ -100,7 +100,7 @@ def plot_components(
     posterior = model.posterior_instances(bags, y)
     X = np.asarray(bags.instances)[:, list(features)]
     colors = LinearSegmentedColormap.from_list("label", [palette.negative, "#c9c3bb", palette.positive])
-    positive = np.asarray(y) == model.classes_[1]
+    positive = model._encode_known(y, bags) == 1
     for i in np.linspace(0, len(bags) - 1, min(max_lines, len(bags))).astype(int):
         members = X[bags.offsets[i] : bags.offsets[i + 1]]
         middle = members.mean(axis=0)

@@ -20,6 +20,7 @@ from bagwise.models.base import (
     refuse_lost_classes,
     refuse_unknown_labels,
 )
+from bagwise.models.base.labels import is_missing_value
 
 
 class LabelMatrixClassifier(BagClassifier):
@@ -48,6 +49,7 @@ class LabelMatrixClassifier(BagClassifier):
         """Validate the arguments of `fit`; the labels become int8 of shape (n_bags, n_labels)."""
         bags = self._read(X, reset=True)
         self.multilabel_ = _is_matrix(y)
+        self.__dict__.pop("positive_label_", None)  # set by an earlier fit to two classes
         single_label = None
         if self._takes_one_label and not self.multilabel_ and np.asarray(y).shape[:1] == (len(bags),):
             single_label = read_one_label(y)
@@ -93,11 +95,17 @@ class LabelMatrixClassifier(BagClassifier):
         """Convert decisions of shape (n, n_labels) into an indicator matrix or, for one label, classes."""
         if self.multilabel_:
             return is_positive.astype(np.int64)
-        return self.classes_[is_positive[:, 0].astype(int)]
+        return self._two_labels[is_positive[:, 0].astype(int)]
 
     def _as_proba(self, positive: np.ndarray) -> np.ndarray:
         """Return probabilities of shape (n, n_labels); for one label, the probabilities of both classes."""
-        return positive if self._has_columns else np.column_stack([1.0 - positive[:, 0], positive[:, 0]])
+        if self._has_columns:
+            return positive
+        return self._in_class_order(np.column_stack([1.0 - positive[:, 0], positive[:, 0]]))
+
+    def _as_scores(self, scores: np.ndarray) -> np.ndarray:
+        """Return scores of shape (n, n_labels) or, for one label, the scores of ``classes_[1]``."""
+        return scores if self._has_columns else self._signed(scores[:, 0])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -154,13 +162,8 @@ def _column(y: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the values of a column, and a mask of the missing values."""
     values = np.ravel(np.asarray(without_mask(y)))
     if values.dtype == object:
-        return values, np.array([_is_missing(value) for value in values], dtype=bool)
+        return values, np.array([is_missing_value(value) for value in values], dtype=bool)
     return values, np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
-
-
-def _is_missing(value: Any) -> bool:
-    # Comparisons with pandas.NA do not return a boolean.
-    return value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and value != value)
 
 
 def _indicators(values: np.ndarray, missing: np.ndarray, classes: np.ndarray) -> np.ndarray:

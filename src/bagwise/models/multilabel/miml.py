@@ -15,7 +15,7 @@ from bagwise._core.checkpoint import CheckpointLocation
 from bagwise._core.compiled.arrays import readonly
 from bagwise._core.sklearn_private import Interval
 from bagwise._core.threads import blas_threads_for
-from bagwise._core.types import Scale, Seed
+from bagwise._core.types import PositiveLabel, Scale, Seed
 from bagwise.data.bags import Bags
 from bagwise.data.blocks import Block, Blocks, Sums
 from bagwise.models.base import (
@@ -74,6 +74,8 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
     max_iter : int, default=200
         Maximum number of iterations per start. Fits with many labels and a weak penalty need more: about 500
         for bags of birdsong with 13 labels (`fetch_hja_birdsong`) and the default `alpha`.
+    positive : label or None, default=None
+        Label of the positive class, if `y` is 1-D with two classes: see `MILogisticRegression`.
     random_state : int, RandomState or None, default=None
         Seed of the random starts.
     verbose : int, default=0
@@ -90,6 +92,8 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
         The fitted `scale`.
     classes_ : array of shape (n_labels,)
         The column indices of `y`; for a 1-D `y`, its classes.
+    positive_label_ : label
+        Label of the positive class, if there are two classes.
     multilabel_ : bool
         Whether `y` was a matrix.
     label_names_ : array of shape (n_labels,)
@@ -151,6 +155,7 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
+        "positive": "no_validation",
     }
 
     _takes_one_label = True
@@ -179,6 +184,7 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
         n_init: int = 5,
         tol: float = 1e-6,
         max_iter: int = 200,
+        positive: PositiveLabel = None,
         random_state: Seed = None,
         verbose: int = 0,
     ):
@@ -188,6 +194,7 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
         self.n_init = n_init
         self.tol = tol
         self.max_iter = max_iter
+        self.positive = positive
         self.random_state = random_state
         self.verbose = verbose
 
@@ -208,8 +215,8 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
             The training bags.
         y : array of shape (n_bags, n_labels) or (n_bags,)
             A matrix contains 1 if a bag has a label and 0 otherwise. A 1-D `y` of two classes has a single
-            label, the class that sorts last. A 1-D `y` can also contain one of several labels per bag; None
-            or NaN is a bag without a label (background only).
+            label, the positive class (see `positive`). A 1-D `y` can also contain one of several labels per
+            bag; None or NaN is a bag without a label (background only).
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
         checkpoint : path, optional
@@ -302,8 +309,7 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
 
     def decision_function(self, X: BagsLike) -> np.ndarray:
         """Return the log-odds of every label for every bag: shape (n_bags, n_labels)."""
-        log_odds = self._by_blocks(X, self._bag_log_odds)
-        return log_odds if self._has_columns else log_odds[:, 0]
+        return self._as_scores(self._by_blocks(X, self._bag_log_odds))
 
     def predict_proba(self, X: BagsLike) -> np.ndarray:
         """Return the probability of every label for every bag: shape (n_bags, n_labels).
@@ -329,8 +335,7 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
 
     def decision_function_instances(self, X: BagsLike) -> np.ndarray:
         """Return the log-odds of every label against all other classes: (n_instances, n_labels)."""
-        log_odds = self._by_blocks(X, self._log_odds)
-        return log_odds if self._has_columns else log_odds[:, 0]
+        return self._as_scores(self._by_blocks(X, self._log_odds))
 
     def predict_proba_instances(self, X: BagsLike) -> np.ndarray:
         """Return the probability of every label for every instance: shape (n_instances, n_labels).

@@ -11,8 +11,9 @@ from sklearn.base import clone
 
 from bagwise._core.interrupt import interruptible
 from bagwise._core.sklearn_private import HasMethods, available_if
+from bagwise._core.types import PositiveLabel
 from bagwise.exceptions import warn_user
-from bagwise.models.base import BagsLike, validated_fit
+from bagwise.models.base import BagClassifier, BagsLike, validated_fit
 from bagwise.models.base.streaming import learns_from_scans
 from bagwise.models.multilabel.label_matrix import LabelMatrixClassifier
 from bagwise.models.wrappers.multiclass import _estimator_has
@@ -36,11 +37,15 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
         The bag classifier, cloned for every label.
     n_jobs : int or None, default=None
         Number of labels fitted in parallel.
+    positive : label or None, default=None
+        Label of the positive class, if `y` is 1-D with two classes: see `MILogisticRegression`.
 
     Attributes
     ----------
     classes_ : array of shape (n_labels,)
         The column indices of `y`; for a 1-D `y`, its two classes.
+    positive_label_ : label
+        Label of the positive class, if there are two classes.
     estimators_ : list of n_labels classifiers
         Classifiers with the classes 0 and 1. If all training bags or no training bag has a label, its
         classifier is a constant that predicts this for bags and instances. A warning names the label.
@@ -72,10 +77,12 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
     _parameter_constraints: dict[str, Any] = {
         "estimator": [HasMethods(["fit", "predict"])],
         "n_jobs": [None, int],
+        "positive": "no_validation",
     }
 
-    def __init__(self, estimator: Any, *, n_jobs: int | None = None):
+    def __init__(self, estimator: Any, *, n_jobs: int | None = None, positive: PositiveLabel = None):
         self.estimator = estimator
+        self.positive = positive
         self.n_jobs = n_jobs
 
     @property
@@ -106,7 +113,10 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
         def fit_label(column: np.ndarray) -> Any:
             if (column == column[0]).all():
                 return _Always(int(column[0]))
-            return clone(self.estimator).fit(bags, column.astype(int), **weights)
+            model = clone(self.estimator)
+            if "_direction" in self.__dict__ and isinstance(model, BagClassifier):
+                model._direction = 1  # `_direction_loss` of the model will be compared
+            return model.fit(bags, column.astype(int), **weights)
 
         for label in np.flatnonzero((labels == labels[0]).all(axis=0)):
             quantifier = "every" if labels[0, label] else "no"
@@ -114,6 +124,19 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
         with interruptible(at_once=True):
             self.estimators_ = Parallel(n_jobs=self.n_jobs)(delayed(fit_label)(column) for column in labels.T)
         return self
+
+    def _direction_loss(self, X: BagsLike, y: ArrayLike) -> float:
+        model = self.estimators_[0]
+        if not isinstance(model, BagClassifier):
+            return super()._direction_loss(X, y)
+        del model._direction
+        return model._direction_loss(X, self._encode_label_matrix(y, self._read(X))[:, 0])
+
+    @property
+    def _direction_criterion(self) -> str:
+        model = self.estimators_[0]
+        is_ours = isinstance(model, BagClassifier)
+        return model._direction_criterion if is_ours else super()._direction_criterion
 
     def _columns(self, method: str, X: Any, *of_label: Any) -> np.ndarray:
         """Return the predictions of all models as columns: shape (n, n_labels).
@@ -140,7 +163,7 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
     @available_if(_estimator_has("decision_function"))
     def decision_function(self, X: BagsLike) -> np.ndarray:
         """Return the score of every label for every bag: shape (n_bags, n_labels)."""
-        return self._scores("decision_function", X)
+        return self._as_scores(self._columns("decision_function", X))
 
     @available_if(_estimator_has("predict_instances"))
     def predict_instances(self, X: BagsLike) -> np.ndarray:
@@ -155,7 +178,7 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
     @available_if(_estimator_has("decision_function_instances"))
     def decision_function_instances(self, X: BagsLike) -> np.ndarray:
         """Return the score of every label for every instance: shape (n_instances, n_labels)."""
-        return self._scores("decision_function_instances", X)
+        return self._as_scores(self._columns("decision_function_instances", X))
 
     @available_if(_estimator_has("posterior_instances"))
     def posterior_instances(self, X: BagsLike, y: ArrayLike) -> np.ndarray:
@@ -163,10 +186,6 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
         bags = self._read(X, whole=False)
         posterior = self._columns("posterior_instances", bags, self._encode_label_matrix(y, bags))
         return posterior if self.multilabel_ else posterior[:, 0]
-
-    def _scores(self, method: str, X: Any) -> np.ndarray:
-        scores = self._columns(method, X)
-        return scores if self.multilabel_ else scores[:, 0]
 
 
 class _Always:

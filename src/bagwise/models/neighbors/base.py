@@ -27,6 +27,7 @@ NEIGHBORS_CONSTRAINTS: dict[str, Any] = {
     "metric": [StrOptions({*METRICS, "precomputed"}), callable],
     "metric_params": [dict, None],
     "scale": SCALE_CONSTRAINT,
+    "positive": "no_validation",
 }
 
 # Distances are treated as equal if their ratio differs from one by less than this.
@@ -34,7 +35,7 @@ EQUAL = 1e-12
 
 
 def nearest_first(distances: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Order the columns of every row by distance; for ties, the class that sorts last comes first.
+    """Order the columns of every row by distance; for ties, the largest class index comes first.
 
     The labels of the nearest bags therefore do not depend on the order of the columns. Within a class, tied
     columns keep their order. Distances with a relative difference below 1e-12 are tied, so that rounding
@@ -69,6 +70,8 @@ class NeighborsClassifier(Scaled, BagClassifier):
     bags_: Bags | None
 
     _takes_many_classes = True
+    # Votes count both classes alike.
+    _text_labels = "last"
 
     @property
     def _is_precomputed(self) -> bool:

@@ -7,9 +7,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise._core.types import Kernel, Scale
+from bagwise._core.types import Kernel, PositiveLabel, Scale
 from bagwise.data.bags import Bags
-from bagwise.models.base import BagsLike, is_as_probable, validated_fit
+from bagwise.models.base import BagsLike, validated_fit
 from bagwise.models.neighbors.base import (
     COUNT_CONSTRAINT,
     NEIGHBORS_CONSTRAINTS,
@@ -35,6 +35,9 @@ class BayesianKNNClassifier(NeighborsClassifier):
         Number of neighbors.
     metric, metric_params, scale
         As in `CitationKNNClassifier`.
+    positive : label or None, default=None
+        Label of the positive class, which is predicted at ties. By default it is the label that sorts last.
+        Otherwise, the two classes are treated alike.
 
     Attributes
     ----------
@@ -42,7 +45,7 @@ class BayesianKNNClassifier(NeighborsClassifier):
         The distinct neighbor counts of the training bags.
     probabilities_ : array of shape (n_kinds, n_classes)
         Share of every class among the training bags with these counts.
-    bags_, labels_, scaler_, classes_, n_features_in_
+    bags_, labels_, scaler_, classes_, positive_label_, n_features_in_
         As in `CitationKNNClassifier`.
 
     Notes
@@ -77,11 +80,13 @@ class BayesianKNNClassifier(NeighborsClassifier):
         metric: Kernel = "minimal",
         metric_params: dict[str, Any] | None = None,
         scale: Scale = None,
+        positive: PositiveLabel = None,
     ):
         self.n_neighbors = n_neighbors
         self.metric = metric
         self.metric_params = metric_params
         self.scale = scale
+        self.positive = positive
 
     @property
     def _n_nearest(self) -> int:
@@ -121,7 +126,7 @@ class BayesianKNNClassifier(NeighborsClassifier):
 
     def predict_proba(self, X: BagsLike) -> np.ndarray:
         """Return the probability of every class for every bag, shape (n_bags, n_classes)."""
-        return self._by_blocks(X, self._bag_proba)
+        return self._in_class_order(self._by_blocks(X, self._bag_proba))
 
     def predict(self, X: BagsLike) -> np.ndarray:
         """Return the most probable label of every bag, shape (n_bags,).
@@ -129,7 +134,4 @@ class BayesianKNNClassifier(NeighborsClassifier):
         Ties are resolved in favor of the positive class if there are two classes, and otherwise in favor of
         the class that sorts first.
         """
-        proba = self.predict_proba(X)
-        if len(self.classes_) == 2:
-            return self.classes_[is_as_probable(proba[:, 1], proba[:, 0]).astype(int)]
-        return self.classes_[proba.argmax(axis=1)]
+        return self._more_probable(self._by_blocks(X, self._bag_proba))

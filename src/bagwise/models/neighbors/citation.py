@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise._core.types import Kernel, Scale
+from bagwise._core.types import Kernel, PositiveLabel, Scale
 from bagwise.data.bags import Bags
 from bagwise.models.base import BagsLike, ScoreClassifier, validated_fit
 from bagwise.models.neighbors.base import (
@@ -49,19 +49,25 @@ class CitationKNNClassifier(NeighborsClassifier, ScoreClassifier):
         Additional arguments of `bag_distances`, for example ``{"rank": 3}``.
     scale : {"standard", "minmax", "rank"}, transformer or None, default=None
         How instances are scaled before the comparison.
+    positive : label or None, default=None
+        Label of the positive class. If both classes have the same number of votes, the other class is
+        predicted. By default it is the label that sorts last. Otherwise, the two classes are treated alike.
 
     Attributes
     ----------
     bags_ : Bags or None
         The scaled training bags; None with precomputed distances.
     labels_ : int array of shape (n_training_bags,)
-        Classes of the training bags, as indices into ``classes_``.
+        Classes of the training bags: 1 for the positive class and 0 for the other one, or with more than two
+        classes, indices into ``classes_``.
     radii_ : array of shape (n_training_bags,)
         Maximum distance at which each training bag cites a bag.
     scaler_ : transformer or None
         The fitted scaler.
     classes_ : array
-        Class labels; with two classes, ``classes_[1]`` is the positive class.
+        Class labels.
+    positive_label_ : label
+        Label of the positive class, if there are two classes.
     n_features_in_ : int
         Number of features.
 
@@ -70,7 +76,7 @@ class CitationKNNClassifier(NeighborsClassifier, ScoreClassifier):
     A fit compares all pairs of training instances, O(n_instances^2 * n_features). A prediction compares every
     new instance with all training instances. The model stores the training bags, and a fit also needs memory
     for the distances. Distances with a relative difference below 1e-12 are tied. Among tied references, the
-    class that sorts last comes first; this is the positive one of two classes. Votes therefore depend neither
+    class that sorts last comes first, or the positive one of two classes. Votes therefore depend neither
     on the other bags in `X` nor on the order of the training bags.
 
     With leave-one-out on the raw features of Musk1 and Musk2, the defaults classify 83 of 92 and 86 of 102
@@ -108,12 +114,14 @@ class CitationKNNClassifier(NeighborsClassifier, ScoreClassifier):
         metric: Kernel = "minimal",
         metric_params: dict[str, Any] | None = None,
         scale: Scale = None,
+        positive: PositiveLabel = None,
     ):
         self.n_references = n_references
         self.n_citers = n_citers
         self.metric = metric
         self.metric_params = metric_params
         self.scale = scale
+        self.positive = positive
 
     @property
     def _n_nearest(self) -> int:

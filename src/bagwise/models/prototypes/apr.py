@@ -11,6 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from bagwise._core.interrupt import raise_if_stopped
 from bagwise._core.sklearn_private import Interval
+from bagwise._core.types import PositiveLabel
 from bagwise.data.bags import Bags
 from bagwise.models.base import BagsLike, InstanceScoreClassifier, fit_scaler, validated_fit
 
@@ -42,6 +43,9 @@ class APRClassifier(InstanceScoreClassifier):
         box less.
     epsilon : float, default=0.01
         Share of positive instances that is expected outside the expanded bounds of a feature.
+    positive : label or None, default=None
+        Label of the positive class. By default it is the larger number, or True. If the labels are text, the
+        default is to fit both directions and to keep the one with the smaller error on the training bags.
 
     Attributes
     ----------
@@ -57,7 +61,9 @@ class APRClassifier(InstanceScoreClassifier):
     n_rounds_ : int
         Number of times the box was grown.
     classes_ : array of shape (2,)
-        Class labels; ``classes_[1]`` is the positive class.
+        Class labels.
+    positive_label_ : label
+        Label of the positive class.
     n_features_in_ : int
         Number of features.
 
@@ -107,12 +113,21 @@ class APRClassifier(InstanceScoreClassifier):
         "margin": [Interval(Real, 0, None, closed="neither")],
         "tau": [Interval(Real, 0, 1, closed="neither")],
         "epsilon": [Interval(Real, 0, 1, closed="neither")],
+        "positive": "no_validation",
     }
 
-    def __init__(self, margin: float = 1.0, *, tau: float = 0.999, epsilon: float = 0.01):
+    def __init__(
+        self,
+        margin: float = 1.0,
+        *,
+        tau: float = 0.999,
+        epsilon: float = 0.01,
+        positive: PositiveLabel = None,
+    ):
         self.margin = margin
         self.tau = tau
         self.epsilon = epsilon
+        self.positive = positive
 
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike) -> Self:
@@ -123,7 +138,7 @@ class APRClassifier(InstanceScoreClassifier):
         X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
             The training bags.
         y : array of shape (n_bags,)
-            Labels of two classes; the class that sorts last is the positive one.
+            Labels of two classes; see the parameter `positive`.
 
         Returns
         -------

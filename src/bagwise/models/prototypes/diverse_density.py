@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from bagwise._core.checkpoint import CheckpointLocation
 from bagwise._core.sklearn_private import Interval
 from bagwise._core.threads import blas_threads_for
-from bagwise._core.types import ClassWeight, Scale, Seed
+from bagwise._core.types import ClassWeight, PositiveLabel, Scale, Seed
 from bagwise.data.bags import Bags
 from bagwise.data.blocks import pick_instance
 from bagwise.models.base import (
@@ -56,6 +56,9 @@ class DiverseDensity(Recorded, Scaled, WaistClassifier):
         Scaling of the instances before the fit.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied by the bag weights.
+    positive : label or None, default=None
+        Label of the positive class. By default it is the larger number, or True. If the labels are text, the
+        default is to fit both directions and to keep the one with the smaller `objective_`.
     n_init : int or None, default=10
         Number of starts, at random instances of positive bags. With None, every instance of a positive bag is
         a start.
@@ -85,7 +88,9 @@ class DiverseDensity(Recorded, Scaled, WaistClassifier):
     rule_, scaler_ : Rule, transformer or None
         The rule and the fitted scaler.
     classes_ : array of shape (2,)
-        Class labels; ``classes_[1]`` is the positive class.
+        Class labels.
+    positive_label_ : label
+        Label of the positive class.
     n_features_in_ : int
         Number of features.
     objective_, objective_history_, objectives_ : float, array, array
@@ -131,6 +136,7 @@ class DiverseDensity(Recorded, Scaled, WaistClassifier):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
+        "positive": "no_validation",
     }
 
     def __init__(
@@ -139,6 +145,7 @@ class DiverseDensity(Recorded, Scaled, WaistClassifier):
         *,
         scale: Scale = "standard",
         class_weight: ClassWeight = None,
+        positive: PositiveLabel = None,
         n_init: int | None = 10,
         tol: float = 1e-4,
         max_iter: int = 200,
@@ -148,6 +155,7 @@ class DiverseDensity(Recorded, Scaled, WaistClassifier):
         self.rule = rule
         self.scale = scale
         self.class_weight = class_weight
+        self.positive = positive
         self.n_init = n_init
         self.tol = tol
         self.max_iter = max_iter
@@ -170,7 +178,7 @@ class DiverseDensity(Recorded, Scaled, WaistClassifier):
         X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
             The training bags.
         y : array of shape (n_bags,)
-            Labels of two classes; the class that sorts last is the positive one.
+            Labels of two classes; see the parameter `positive`.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
         checkpoint : path, optional

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bagwise._core.checkpoint import NO_CHECKPOINT
-from bagwise._core.types import ClassWeight, Scale, Seed
+from bagwise._core.types import ClassWeight, PositiveLabel, Scale, Seed
 from bagwise.models.prototypes.density_problem import DensityProblem, NearestProblem, distance, halves
 from bagwise.models.prototypes.diverse_density import DiverseDensity
 from bagwise.rules import Max, Rule
@@ -32,7 +32,7 @@ class EMDD(DiverseDensity):
 
     Parameters
     ----------
-    scale, class_weight, n_init, random_state, verbose
+    scale, class_weight, positive, n_init, random_state, verbose
         As in `DiverseDensity`.
     tol : float, default=1e-4
         Tolerance of the optimizations. A run stops when a round lowers the objective by less than this share
@@ -42,7 +42,8 @@ class EMDD(DiverseDensity):
 
     Attributes
     ----------
-    target_, feature_scales_, local_optima_, local_objectives_, rule_, scaler_, classes_, n_features_in_
+    target_, feature_scales_, local_optima_, local_objectives_, rule_, scaler_, classes_, positive_label_,
+    n_features_in_
         As in `DiverseDensity`. The rule is `Max`, which has no instance posterior.
     objective_, objective_history_, objectives_, log_likelihood_, n_iter_, converged_
         As in `DiverseDensity`; the history has one value per round.
@@ -78,6 +79,7 @@ class EMDD(DiverseDensity):
         *,
         scale: Scale = "standard",
         class_weight: ClassWeight = None,
+        positive: PositiveLabel = None,
         n_init: int | None = 10,
         tol: float = 1e-4,
         max_iter: int = 200,
@@ -87,6 +89,7 @@ class EMDD(DiverseDensity):
         super().__init__(
             scale=scale,
             class_weight=class_weight,
+            positive=positive,
             n_init=n_init,
             tol=tol,
             max_iter=max_iter,

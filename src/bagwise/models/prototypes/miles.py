@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from bagwise._core.interrupt import interruptible
 from bagwise._core.sklearn_private import Interval, StrOptions
-from bagwise._core.types import ClassWeight, Scale, Seed
+from bagwise._core.types import ClassWeight, PositiveLabel, Scale, Seed
 from bagwise.data.bags import Bags
 from bagwise.models.base import (
     CLASS_WEIGHT_CONSTRAINT,
@@ -65,6 +65,9 @@ class MILESClassifier(Scaled, ScoreClassifier):
         Scaling of the instances before the fit.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied by the bag weights.
+    positive : label or None, default=None
+        Label of the positive class, which is predicted at ties. By default it is the label that sorts last.
+        Otherwise, the two classes are treated alike.
     random_state : int, RandomState or None, default=None
         Seed or generator for "sample" and "kmeans".
 
@@ -82,7 +85,9 @@ class MILESClassifier(Scaled, ScoreClassifier):
     scaler_ : transformer or None
         The fitted `scale`.
     classes_ : array of shape (2,)
-        Class labels; ``classes_[1]`` is the positive class.
+        Class labels.
+    positive_label_ : label
+        Label of the positive class.
     n_features_in_ : int
         Number of features.
 
@@ -115,6 +120,8 @@ class MILESClassifier(Scaled, ScoreClassifier):
     prototypes_: Prototypes
     coef_: np.ndarray
 
+    # Exchanging the classes changes the sign of the score.
+    _text_labels = "last"
     _parameter_constraints: dict[str, Any] = {
         "C": [Interval(Real, 0, None, closed="neither")],
         "prototypes": [StrOptions(INSTANCE_KINDS)],
@@ -123,6 +130,7 @@ class MILESClassifier(Scaled, ScoreClassifier):
         "scale": SCALE_CONSTRAINT,
         "class_weight": CLASS_WEIGHT_CONSTRAINT,
         "random_state": ["random_state"],
+        "positive": "no_validation",
     }
 
     def __init__(
@@ -134,6 +142,7 @@ class MILESClassifier(Scaled, ScoreClassifier):
         width: float | None = None,
         scale: Scale = "standard",
         class_weight: ClassWeight = None,
+        positive: PositiveLabel = None,
         random_state: Seed = None,
     ):
         self.C = C
@@ -142,6 +151,7 @@ class MILESClassifier(Scaled, ScoreClassifier):
         self.width = width
         self.scale = scale
         self.class_weight = class_weight
+        self.positive = positive
         self.random_state = random_state
 
     @validated_fit
@@ -153,7 +163,7 @@ class MILESClassifier(Scaled, ScoreClassifier):
         X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
             The training bags.
         y : array of shape (n_bags,)
-            Labels of two classes; the class that sorts last is the positive one.
+            Labels of two classes; see the parameter `positive`.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
 
@@ -211,7 +221,7 @@ class MILESClassifier(Scaled, ScoreClassifier):
         The intercept is divided evenly among the instances that are nearest to some prototype, so that their
         scores add up to the score of the bag. The score of any other instance is this share alone.
         """
-        return self._by_blocks(X, self._instance_scores)
+        return self._signed(self._by_blocks(X, self._instance_scores))
 
     def predict_instances(self, X: BagsLike) -> np.ndarray:
         """Predict the label of every instance; scores >= 0 are positive: shape (n_instances,)."""

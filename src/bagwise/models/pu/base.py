@@ -82,10 +82,14 @@ class SetKernelEstimator(Scaled, BagEstimator):
 
 
 class PUClassifier(Scaled, ScoreClassifier):
-    """A classifier that learns from positive (``classes_[1]``) and unlabeled (``classes_[0]``) bags.
+    """A classifier that learns from positive bags (``positive_label_``) and unlabeled bags (the other label).
 
-    The model separates positive from *negative* bags: a prediction of ``classes_[0]`` means negative.
+    The model separates positive from *negative* bags: a prediction of the other label means negative.
     """
+
+    # A fit cannot find out which bags are unlabeled.
+    _text_labels = "refuse"
+    _expected_failed_checks = {"check_classifiers_classes": "text labels need the parameter positive"}
 
     def _learn(self, training: Training, sample_weight: ArrayLike | None) -> None:
         """Fit to unscaled `training` bags; `sample_weight` are the weights as the user passed them."""
@@ -100,7 +104,8 @@ class PUClassifier(Scaled, ScoreClassifier):
         X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
             Positive and unlabeled bags.
         y : array of shape (n_bags,)
-            Labels: 1 or True for positive bags; 0, -1 or False for unlabeled ones.
+            Labels: 1 or True for positive bags; 0, -1 or False for unlabeled ones. Other labels need
+            `positive`.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
 
@@ -113,7 +118,7 @@ class PUClassifier(Scaled, ScoreClassifier):
         return self
 
     def predict(self, X: BagsLike) -> np.ndarray:
-        """Predict whether a bag is positive (``classes_[1]``) or *negative* (``classes_[0]``).
+        """Predict whether a bag is positive (``positive_label_``) or *negative* (the other label).
 
         Parameters
         ----------

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from bagwise._core.checkpoint import CheckpointLocation
 from bagwise._core.interrupt import raise_if_stopped
+from bagwise._core.types import PositiveLabel
 from bagwise.models.base import BagsLike, Training, validated_fit
 from bagwise.models.pu.base import BASIS_CONSTRAINTS, pu_folds
 from bagwise.models.pu.features import split_features
@@ -33,6 +34,9 @@ class PUSetKernelClassifierCV(SetKernelScore):
     ----------
     kernel, loss, centers, n_centers, scale, tol
         As in `PUSetKernelClassifier`.
+    positive : label or None, default=None
+        Label of the positive bags; bags with the other label are unlabeled. By default it is the larger
+        number, or True. Text labels require this parameter.
     degrees : sequence of int, default=(1, 2, 3)
         Degrees to compare. A callable kernel has no degree.
     alphas : sequence of float, default=(1.0, 1e-3, 1e-6)
@@ -55,7 +59,7 @@ class PUSetKernelClassifierCV(SetKernelScore):
         The chosen degree and penalty.
     risks_ : array of shape (n_degrees, n_alphas, n_folds)
         Zero-one PU risk in every fold.
-    class_prior_, prior_estimate_, basis_, coef_, intercept_, scaler_, classes_
+    class_prior_, prior_estimate_, basis_, coef_, intercept_, scaler_, classes_, positive_label_
         As in `PUSetKernelClassifier`, fitted on all bags.
     objective_, n_iter_, converged_
         As in `PUSetKernelClassifier`, fitted on all bags.
@@ -92,6 +96,7 @@ class PUSetKernelClassifierCV(SetKernelScore):
         "degrees": ["array-like"],
         "alphas": ["array-like"],
         "cv": ["cv_object"],
+        "positive": "no_validation",
     }
     # Request `groups` by default, as scikit-learn's group splitters do.
     __metadata_request__fit = {"groups": True}
@@ -111,6 +116,7 @@ class PUSetKernelClassifierCV(SetKernelScore):
         n_centers: Any = 500,
         scale: Any = "minmax",
         tol: Any = 1e-8,
+        positive: PositiveLabel = None,
         random_state: Any = None,
         verbose: Any = 0,
     ):
@@ -124,6 +130,7 @@ class PUSetKernelClassifierCV(SetKernelScore):
         self.n_centers = n_centers
         self.scale = scale
         self.tol = tol
+        self.positive = positive
         self.random_state = random_state
         self.verbose = verbose
 

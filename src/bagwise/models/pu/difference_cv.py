@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._core.types import Folds, Scale, Seed
+from bagwise._core.types import Folds, PositiveLabel, Scale, Seed
 from bagwise.models.base import SCALE_CONSTRAINT, Training
 from bagwise.models.pu.base import pu_folds
 from bagwise.models.pu.dsdd import RAMP_CONSTRAINTS, DSDDScore
@@ -15,6 +15,7 @@ from bagwise.models.pu.instances import DifferenceClassifier, resolve_width
 from bagwise.models.pu.lsdd import CENTER_CONSTRAINTS, LSDDScore
 
 GRID_CONSTRAINTS: dict[str, Any] = {
+    "positive": "no_validation",
     "gammas": ["array-like", None],
     "alphas": ["array-like"],
     "cv": ["cv_object"],
@@ -82,6 +83,9 @@ class LSDDClassifierCV(ChosenDifference, LSDDScore):
         Penalties to compare.
     n_centers, scale
         As in `LSDDClassifier`.
+    positive : label or None, default=None
+        Label of the positive bags; bags with the other label are unlabeled. By default it is the larger
+        number, or True. Text labels require this parameter.
     cv : int, splitter or splits, default=5
         Number of folds (fewer if there are fewer positive bags), a scikit-learn splitter, or a list of
         (train, test). Keep copies of a bag in one fold; otherwise held-out bags are also training bags, and
@@ -98,7 +102,7 @@ class LSDDClassifierCV(ChosenDifference, LSDDScore):
     criterion_ : array of shape (n_gammas, n_alphas)
         Criterion of the held-out bags, on a signed logarithmic scale (see Notes): the logarithm of its
         absolute value, shifted to be positive, with the sign of the criterion. The lowest entry is the best.
-    centers_, coef_, scaler_, classes_, n_features_in_
+    centers_, coef_, scaler_, classes_, positive_label_, n_features_in_
         As in `LSDDClassifier`, fitted on all bags.
 
     Notes
@@ -137,6 +141,7 @@ class LSDDClassifierCV(ChosenDifference, LSDDScore):
         n_centers: int = 300,
         cv: Folds = 5,
         scale: Scale = "minmax",
+        positive: PositiveLabel = None,
         random_state: Seed = None,
     ):
         self.gammas = gammas
@@ -144,6 +149,7 @@ class LSDDClassifierCV(ChosenDifference, LSDDScore):
         self.n_centers = n_centers
         self.cv = cv
         self.scale = scale
+        self.positive = positive
         self.random_state = random_state
 
 
@@ -163,6 +169,9 @@ class DSDDClassifierCV(ChosenDifference, DSDDScore):
         As in `LSDDClassifierCV`.
     fit_intercept, max_instances, scale, tol, max_iter
         As in `DSDDClassifier`.
+    positive : label or None, default=None
+        Label of the positive bags; bags with the other label are unlabeled. By default it is the larger
+        number, or True. Text labels require this parameter.
     random_state : int, RandomState instance or None, default=None
         Seed or generator of instances and folds.
     verbose : int, default=0
@@ -176,7 +185,7 @@ class DSDDClassifierCV(ChosenDifference, DSDDScore):
         The compared widths, in the order of `gammas`, and the compared penalties in descending order.
     criterion_ : array of shape (n_gammas, n_alphas)
         Risk of the held-out instances.
-    support_vectors_, dual_coef_, intercept_, scaler_, classes_, n_features_in_
+    support_vectors_, dual_coef_, intercept_, scaler_, classes_, positive_label_, n_features_in_
         As in `DSDDClassifier`, fitted on all bags.
     objective_, objective_history_, n_iter_, converged_
         As in `DSDDClassifier`, for the fit on all bags.
@@ -220,6 +229,7 @@ class DSDDClassifierCV(ChosenDifference, DSDDScore):
         scale: Scale = "minmax",
         tol: float = 1e-6,
         max_iter: int = 50,
+        positive: PositiveLabel = None,
         random_state: Seed = None,
         verbose: int = 0,
     ):
@@ -231,5 +241,6 @@ class DSDDClassifierCV(ChosenDifference, DSDDScore):
         self.scale = scale
         self.tol = tol
         self.max_iter = max_iter
+        self.positive = positive
         self.random_state = random_state
         self.verbose = verbose

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from bagwise._core.interrupt import raise_if_stopped
 from bagwise._core.sklearn_private import Interval
-from bagwise._core.types import Scale, Seed
+from bagwise._core.types import PositiveLabel, Scale, Seed
 from bagwise.data.bags import Bags
 from bagwise.models.base import Training
 from bagwise.models.pu.instances import DIFFERENCE_CONSTRAINTS, DifferenceClassifier, expand
@@ -158,6 +158,9 @@ class DSDDClassifier(DSDDScore):
         Relative duality gap of the convex steps, and the gain below which these steps stop.
     max_iter : int, default=50
         Maximum number of convex steps.
+    positive : label or None, default=None
+        Label of the positive bags; bags with the other label are unlabeled. By default it is the larger
+        number, or True. Text labels require this parameter.
     random_state : int, RandomState instance or None, default=None
         Seed or generator of the sample of instances.
     verbose : int, default=0
@@ -171,7 +174,7 @@ class DSDDClassifier(DSDDScore):
         The score: ``sum_t dual_coef_[0, t] k(x, support_vectors_[t]) + intercept_[0]``.
     objective_, objective_history_, n_iter_, converged_
         The objective above, the number of convex steps, and whether `tol` was reached.
-    scaler_, classes_, n_features_in_
+    scaler_, classes_, positive_label_, n_features_in_
         As in `PUSetKernelClassifier`.
 
     Notes
@@ -213,6 +216,7 @@ class DSDDClassifier(DSDDScore):
         scale: Scale = "minmax",
         tol: float = 1e-6,
         max_iter: int = 50,
+        positive: PositiveLabel = None,
         random_state: Seed = None,
         verbose: int = 0,
     ):
@@ -223,6 +227,7 @@ class DSDDClassifier(DSDDScore):
         self.scale = scale
         self.tol = tol
         self.max_iter = max_iter
+        self.positive = positive
         self.random_state = random_state
         self.verbose = verbose
 

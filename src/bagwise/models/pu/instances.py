@@ -17,6 +17,7 @@ from bagwise.similarity import InstanceKernel, resolve_gamma
 _POSITIVE = Interval(Real, 0, None, closed="neither")
 
 DIFFERENCE_CONSTRAINTS: dict[str, Any] = {
+    "positive": "no_validation",
     # Lists pass this check, so that `_choose` can refer to the class with cross-validation.
     "gamma": [StrOptions({"scale", "auto"}), _POSITIVE, "array-like"],
     "alpha": [_POSITIVE, "array-like"],

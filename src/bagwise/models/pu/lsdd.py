@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from bagwise._core.interrupt import raise_if_stopped
 from bagwise._core.sklearn_private import Interval
-from bagwise._core.types import Scale, Seed
+from bagwise._core.types import PositiveLabel, Scale, Seed
 from bagwise.data.bags import Bags
 from bagwise.data.blocks import block_rows, cut_rows
 from bagwise.models.base import Training
@@ -136,6 +136,9 @@ class LSDDClassifier(LSDDScore):
         on the draw; repeating a bag is then not equivalent to increasing its weight.
     scale : {"standard", "minmax", "rank"}, transformer or None, default="minmax"
         How features are scaled.
+    positive : label or None, default=None
+        Label of the positive bags; bags with the other label are unlabeled. By default it is the larger
+        number, or True. Text labels require this parameter.
     random_state : int, RandomState instance or None, default=None
         Seed or generator of the centers.
 
@@ -145,7 +148,7 @@ class LSDDClassifier(LSDDScore):
         The values used in the fit.
     centers_, coef_ : arrays of shape (n_centers, n_features) and (1, n_centers)
         Centers and coefficients of the basis functions.
-    scaler_, classes_, n_features_in_
+    scaler_, classes_, positive_label_, n_features_in_
         As in `PUSetKernelClassifier`.
 
     Notes
@@ -181,12 +184,14 @@ class LSDDClassifier(LSDDScore):
         alpha: float = 1e-3,
         n_centers: int = 300,
         scale: Scale = "minmax",
+        positive: PositiveLabel = None,
         random_state: Seed = None,
     ):
         self.gamma = gamma
         self.alpha = alpha
         self.n_centers = n_centers
         self.scale = scale
+        self.positive = positive
         self.random_state = random_state
 
 

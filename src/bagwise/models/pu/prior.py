@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from bagwise._core.sklearn_private import Interval, StrOptions
-from bagwise._core.types import Folds, Scale, Seed
+from bagwise._core.types import Folds, PositiveLabel, Scale, Seed
 from bagwise.data.bags import Bags
 from bagwise.models.base import BagClassifier, BagsLike, Training, bag_weights, validated_fit
 from bagwise.models.pu.base import BASIS_CONSTRAINTS, SetKernelEstimator
@@ -94,6 +94,9 @@ class ClassPriorEstimator(SetKernelEstimator):
         together.
     centers, n_centers, scale, random_state
         As in `PUSetKernelClassifier`.
+    positive : label or None, default=None
+        Label of the positive bags; bags with the other label are unlabeled. By default it is the larger
+        number, or True. Text labels require this parameter.
 
     Attributes
     ----------
@@ -110,7 +113,7 @@ class ClassPriorEstimator(SetKernelEstimator):
         if `ridge` was given. If the estimate changes strongly near the best ridge, it is not reliable.
     scores_ : array of shape (n_bags,) or (n_instances,)
         The scores of "tail" for bags of non-zero weight; NaN for bags that are not held out in any fold.
-    scaler_, classes_, n_features_in_
+    scaler_, classes_, positive_label_, n_features_in_
         As in `PUSetKernelClassifier`.
 
     Notes
@@ -164,10 +167,14 @@ class ClassPriorEstimator(SetKernelEstimator):
         "degree": [Interval(Integral, 1, None, closed="left"), "array-like"],
         "ridge": [Interval(Real, 0, None, closed="neither"), None],
         "cv": ["cv_object"],
+        "positive": "no_validation",
     }
     # Use the labels and weights of a classifier, although this is not a classifier.
     _read_training = BagClassifier._read_training
+    _two_labels, _is_reversed = BagClassifier._two_labels, BagClassifier._is_reversed
     _learns_from_positives_only = BagClassifier._learns_from_positives_only
+    _text_labels = "refuse"
+    positive: Any = None  # models of older versions
 
     def __init__(
         self,
@@ -181,6 +188,7 @@ class ClassPriorEstimator(SetKernelEstimator):
         centers: Literal["all", "random", "kmeans"] | Bags = "all",
         n_centers: int = 500,
         scale: Scale = "minmax",
+        positive: PositiveLabel = None,
         random_state: Seed = None,
     ):
         self.kernel = kernel
@@ -192,6 +200,7 @@ class ClassPriorEstimator(SetKernelEstimator):
         self.centers = centers
         self.n_centers = n_centers
         self.scale = scale
+        self.positive = positive
         self.random_state = random_state
 
     @validated_fit

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from bagwise._core.sklearn_private import Interval, StrOptions
-from bagwise._core.types import Scale, Seed
+from bagwise._core.types import PositiveLabel, Scale, Seed
 from bagwise.data.bags import Bags
 from bagwise.data.blocks import block_rows, cut_rows
 from bagwise.models.base import (
@@ -76,6 +76,9 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
         Maximum number of instances in the density estimate. If there are more, a random sample is drawn.
     scale : {"standard", "minmax", "rank"}, transformer or None, default="minmax"
         How features are scaled.
+    positive : label or None, default=None
+        Label of the positive bags; bags with the other label are unlabeled. By default it is the larger
+        number, or True. Text labels require this parameter.
     random_state : int, RandomState instance or None, default=None
         Seed or generator of the initial confidences and of their changes.
     verbose : int, default=0
@@ -93,7 +96,7 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
         One minus the F measure of the best candidate, at the start and after every generation.
     n_iter_, converged_
         Number of generations, and whether the last one brought no improvement.
-    gamma_, scaler_, classes_, n_features_in_
+    gamma_, scaler_, classes_, positive_label_, n_features_in_
         The value of gamma in the fit; for the others see `PUSetKernelClassifier`.
 
     Notes
@@ -150,6 +153,7 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
         "scale": SCALE_CONSTRAINT,
         "random_state": ["random_state"],
         "verbose": ["verbose"],
+        "positive": "no_validation",
     }
 
     def __init__(
@@ -163,6 +167,7 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
         clone_rate: float = 0.2,
         max_negatives: int = 500,
         scale: Scale = "minmax",
+        positive: PositiveLabel = None,
         random_state: Seed = None,
         verbose: int = 0,
     ):
@@ -174,6 +179,7 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
         self.clone_rate = clone_rate
         self.max_negatives = max_negatives
         self.scale = scale
+        self.positive = positive
         self.random_state = random_state
         self.verbose = verbose
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from bagwise._core.sklearn_private import Interval, StrOptions, available_if
-from bagwise._core.types import Scale, Seed
+from bagwise._core.types import PositiveLabel, Scale, Seed
 from bagwise.data.bags import Bags
 from bagwise.models.base import BagsLike, Training
 from bagwise.models.base.folds import Split
@@ -83,12 +83,14 @@ class SetKernelScore(Recorded, SetKernelEstimator, PUClassifier):
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: BagsLike) -> np.ndarray:
-        """Return the probabilities of negative and positive, shape (n_bags, 2). Only with the logistic loss.
+        """Return the class probabilities, in the order of ``classes_``: shape (n_bags, 2).
+
+        Available only with the logistic loss.
 
         The probabilities refer to a population with the class prior `class_prior_`.
         """
-        scores = self.decision_function(X)
-        return np.column_stack([expit(-scores), expit(scores)])
+        scores = self._positive_scores(X)
+        return self._in_class_order(np.column_stack([expit(-scores), expit(scores)]))
 
 
 class PUSetKernelClassifier(SetKernelScore):
@@ -133,6 +135,9 @@ class PUSetKernelClassifier(SetKernelScore):
         How features are scaled. Kernel values grow with the `degree`-th power of squared features.
     tol : float, default=1e-8
         Tolerance of the solver: the relative duality gap, or the gradient of the logistic loss.
+    positive : label or None, default=None
+        Label of the positive bags; bags with the other label are unlabeled. By default it is the larger
+        number, or True. Text labels require this parameter.
     random_state : int, RandomState instance or None, default=None
         Seed or generator of the centers.
     verbose : int, default=0
@@ -152,7 +157,7 @@ class PUSetKernelClassifier(SetKernelScore):
     intercept_ : array of shape (1,)
         Intercept of ``basis_(bags) @ coef_[0]``. If the centers are far from the origin, a constant is
         subtracted from every basis function, and the intercept includes these constants.
-    scaler_, classes_, n_features_in_
+    scaler_, classes_, positive_label_, n_features_in_
         The scaler, the two class labels, and the number of features.
     objective_, objective_history_, n_iter_, converged_
         The objective above (it can be negative), at the best constant score and after the fit.
@@ -190,8 +195,9 @@ class PUSetKernelClassifier(SetKernelScore):
         **LOSS_CONSTRAINTS,
         "degree": [Interval(Integral, 1, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="neither")],
+        "positive": "no_validation",
     }
-    _expected_failed_checks = {
+    _expected_failed_checks = PUClassifier._expected_failed_checks | {
         f"check_sample_weight_equivalence_on_{kind}_data": "one class has a single bag with a weight; "
         "the prior estimate needs several bags, so that some can be held out"
         for kind in ("dense", "sparse")
@@ -209,6 +215,7 @@ class PUSetKernelClassifier(SetKernelScore):
         n_centers: int = 500,
         scale: Scale = "minmax",
         tol: float = 1e-8,
+        positive: PositiveLabel = None,
         random_state: Seed = None,
         verbose: int = 0,
     ):
@@ -221,6 +228,7 @@ class PUSetKernelClassifier(SetKernelScore):
         self.n_centers = n_centers
         self.scale = scale
         self.tol = tol
+        self.positive = positive
         self.random_state = random_state
         self.verbose = verbose
 

@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
@@ -25,14 +26,14 @@ from bagwise.models.base import (
     class_factors,
 )
 from bagwise.models.base.calibration import fit_threshold, held_out_scores
-from bagwise.models.svm.problem import BagMarginProblem, InstanceGram, Machine
+from bagwise.models.svm.problem import BagMarginProblem, InstanceGram, Machine, hinge
 from bagwise.models.wrappers.multiclass import count_votes
 from bagwise.similarity import InstanceKernel, resolve_gamma
 from bagwise.similarity.centred import far_origin
 from bagwise.solvers.cccp import minimize_cccp
 from bagwise.solvers.control import Control
 from bagwise.solvers.reporting import Reporter
-from bagwise.solvers.result import Recorded, SolverResult, record_result
+from bagwise.solvers.result import Recorded, SolverResult, best_of, record_result
 
 KERNEL_CONSTRAINTS: dict[str, Any] = {
     "kernel": [StrOptions({"linear", "poly", "rbf", "precomputed"}), callable],
@@ -73,7 +74,9 @@ class KernelClassifier(Scaled, ScoreClassifier):
 
     def _prepare(self, training: Training) -> tuple[Training, np.ndarray]:
         """Fit the scaler; return the scaled training data and the class-weight factor of every bag."""
-        factor = class_factors(self.class_weight, self.classes_, training.y, training.weight)
+        if self.class_weight is None:
+            return self._fit_scaler(training), np.ones(len(training.y))
+        factor = class_factors(self.class_weight, self._two_labels, training.y, training.weight)
         if not (factor > 0).all():
             raise ValueError(
                 "class_weight must be positive for both classes; an SVM needs both for its margin."
@@ -186,21 +189,54 @@ class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
     def _fit_two(self, training: Training) -> None:
         """Fit an SVM for two classes; with `calibrate`, shift its threshold."""
         scaled, results = self._solve(training)
-        self._keep(scaled, record_result(self, results).x)
+        machine = record_result(self, results).x
+        self._keep(scaled, machine)
+        if "_direction" in self.__dict__:
+            self._bag_objective = self._judge_direction(training, (scaled, machine))
         for name in ("threshold_", "exponent_"):
             self.__dict__.pop(name, None)  # set by an earlier fit
         if self.calibrate:
             raise_if_stopped()
             scores = held_out_scores(self, training, self._fit_clone, type(self)._bag_scores)
-            factor = class_factors(self.class_weight, self.classes_, training.y, training.weight)
+            factor = class_factors(self.class_weight, self._two_labels, training.y, training.weight)
             self.threshold_, self.exponent_ = fit_threshold(
                 scores, training.y, training.weight * factor[training.y]
             )
             self.intercept_ = self.intercept_ - self.threshold_
 
+    def _judge_direction(self, training: Training, own: tuple[Training, Machine]) -> float:
+        """Return the objective of MI-SVM with one loss per bag, for the fit with the same kernel.
+
+        The objectives of other SVMs are not losses of bags, and `objective_` has one loss for each instance
+        of a negative bag, so that the numbers of losses differ between the directions.
+        """
+        from bagwise.models.svm.classic import MISVC  # which imports this module
+
+        scaled, machine = own
+        if not isinstance(self, MISVC):
+            parameters = {name: getattr(self, name) for name in MISVC().get_params() if hasattr(self, name)}
+            judge = MISVC(**{**parameters, "n_init": 1, "verbose": 0})
+            judge.classes_, judge.positive_label_ = self.classes_, self.positive_label_
+            scaled, results = judge._solve(training)
+            machine = best_of(results).x
+        bags, y, weight = scaled
+        factor = class_factors(self.class_weight, self._two_labels, y, weight)
+        norm = float(machine.x @ (machine.scores - machine.intercept))
+        scores = np.maximum.reduceat(machine.scores, bags.offsets[:-1])
+        losses = hinge(np.where(y == 1, scores, -scores))
+        return 0.5 * norm + self.C * float((weight * factor[y]) @ losses)
+
+    def _direction_loss(self, X: BagsLike, y: ArrayLike) -> float:
+        return self.__dict__.pop("_bag_objective")
+
+    @property
+    def _direction_criterion(self) -> str:
+        return "objective of MI-SVM with one loss per bag"
+
     def _fit_clone(self, machine: Any, bags: Bags, y: np.ndarray, sample_weight: np.ndarray) -> Any:
         """Fit a clone of this SVM, without calibration, to bags that are already validated."""
-        machine.set_params(calibrate=False, verbose=0).classes_ = self.classes_
+        machine.set_params(calibrate=False, verbose=0)
+        machine.classes_, machine.positive_label_ = self.classes_, self.positive_label_
         machine._fit_two(Training(bags, y, sample_weight))
         return machine
 
@@ -237,9 +273,10 @@ class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
         return count_votes(scores, len(self.classes_))
 
     def decision_function(self, X: BagsLike) -> np.ndarray:
-        """Return the score of every bag: the largest score of its instances.
+        """Return the score of every bag: the largest score of its instances for the positive class.
 
-        Scores are positive for the positive class.
+        Scores are positive for ``classes_[1]``. If ``classes_[0]`` is the positive class, their sign is
+        reversed.
 
         Parameters
         ----------
@@ -256,12 +293,12 @@ class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: BagsLike) -> np.ndarray:
-        """Return the probabilities of the negative and the positive class for every bag: shape (n_bags, 2).
+        """Return the probabilities of the two classes, in the order of ``classes_``: shape (n_bags, 2).
 
         Available only with ``calibrate=True`` and two classes.
         """
-        log_odds = self.exponent_ * self.decision_function(X)
-        return np.column_stack([expit(-log_odds), expit(log_odds)])
+        log_odds = self.exponent_ * self._positive_scores(X)
+        return self._in_class_order(np.column_stack([expit(-log_odds), expit(log_odds)]))
 
 
 def with_column_indices(bags: Bags) -> Bags:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bagwise._core.sklearn_private import Interval
-from bagwise._core.types import ClassWeight, Kernel, Scale, Seed
+from bagwise._core.types import ClassWeight, Kernel, PositiveLabel, Scale, Seed
 from bagwise.data.bags import Bags
 from bagwise.models.base import BagsLike, validated_fit
 from bagwise.models.svm.base import KERNEL_CONSTRAINTS, BagMachine
@@ -25,6 +25,7 @@ class _TwoClassMachine(BagMachine):
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "cache_size": [Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
+        "positive": "no_validation",
     }
 
     def __init__(
@@ -38,6 +39,7 @@ class _TwoClassMachine(BagMachine):
         scale: Scale = "minmax",
         n_init: int = 1,
         class_weight: ClassWeight = None,
+        positive: PositiveLabel = None,
         calibrate: bool = False,
         tol: float = 1e-6,
         max_iter: int = 100,
@@ -53,6 +55,7 @@ class _TwoClassMachine(BagMachine):
         self.scale = scale
         self.n_init = n_init
         self.class_weight = class_weight
+        self.positive = positive
         self.calibrate = calibrate
         self.tol = tol
         self.max_iter = max_iter
@@ -69,7 +72,7 @@ class _TwoClassMachine(BagMachine):
         X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
             The training bags.
         y : array of shape (n_bags,)
-            Labels of two classes; the class that sorts last is the positive one.
+            Labels of two classes; see the parameter `positive`.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
 
@@ -97,7 +100,7 @@ class MISVC(_TwoClassMachine):
     ----------
     C : float, default=10.0
         Weight of the losses.
-    kernel, gamma, degree, coef0, scale, class_weight, calibrate, tol, max_iter, cache_size
+    kernel, gamma, degree, coef0, scale, class_weight, positive, calibrate, tol, max_iter, cache_size
         As in `MissSVC`.
     random_state, verbose
         As in `MissSVC`.
@@ -107,8 +110,8 @@ class MISVC(_TwoClassMachine):
     Attributes
     ----------
     witnesses_, support_, support_vectors_, dual_coef_, intercept_, coef_, threshold_, exponent_, kernel_,
-    gamma_, scaler_, classes_, n_features_in_, objective_, objective_history_, objectives_, n_iter_,
-    converged_
+    gamma_, scaler_, classes_, positive_label_, n_features_in_, objective_, objective_history_,
+    objectives_, n_iter_, converged_
         As in `MissSVC`.
 
     Notes
@@ -151,7 +154,7 @@ class InstanceMISVC(_TwoClassMachine):
     ----------
     C : float, default=10.0
         Weight of the losses.
-    kernel, gamma, degree, coef0, scale, class_weight, calibrate, tol, max_iter, cache_size
+    kernel, gamma, degree, coef0, scale, class_weight, positive, calibrate, tol, max_iter, cache_size
         As in `MissSVC`.
     random_state, verbose
         As in `MissSVC`.
@@ -161,8 +164,8 @@ class InstanceMISVC(_TwoClassMachine):
     Attributes
     ----------
     witnesses_, support_, support_vectors_, dual_coef_, intercept_, coef_, threshold_, exponent_, kernel_,
-    gamma_, scaler_, classes_, n_features_in_, objective_, objective_history_, objectives_, n_iter_,
-    converged_
+    gamma_, scaler_, classes_, positive_label_, n_features_in_, objective_, objective_history_,
+    objectives_, n_iter_, converged_
         As in `MissSVC`.
 
     Notes

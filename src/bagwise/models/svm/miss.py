@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from bagwise._core.sklearn_private import Interval, StrOptions
-from bagwise._core.types import ClassWeight, Kernel, Scale, Seed
+from bagwise._core.types import ClassWeight, Kernel, PositiveLabel, Scale, Seed
 from bagwise.data.bags import Bags
 from bagwise.models.base import BagsLike, Training, validated_fit
 from bagwise.models.svm.base import KERNEL_CONSTRAINTS, BagMachine
@@ -71,6 +71,10 @@ class MissSVC(BagMachine):
     class_weight : dict, "balanced" or None, default=None
         Factors of the losses of negative and positive bags. The default loss weights are already balanced; to
         count bags and instances, they use `sample_weight` but not `class_weight`.
+    positive : label or None, default=None
+        Label of the positive class. By default it is the larger number, or True. If the labels are text, the
+        default is to fit both directions and to keep the one in which MI-SVM with the same kernel has the
+        smaller objective, with one loss per bag.
     calibrate : bool, default=False
         Whether to shift the threshold to the score at which both classes are equally probable in held-out
         bags, by a logistic regression on their scores. This also adds `predict_proba`. It takes five more
@@ -117,7 +121,9 @@ class MissSVC(BagMachine):
         The fitted `scale`. With ``scale=None``, a linear kernel and instances far from the origin, it only
         subtracts a point close to the instances, which reduces rounding errors and changes nothing else.
     classes_ : array of shape (n_classes,)
-        Class labels. With two classes, ``classes_[1]`` is the positive class.
+        Class labels.
+    positive_label_ : label
+        Label of the positive class, if there are two classes.
     n_features_in_ : int
         Number of features.
     objective_, objective_history_, objectives_ : float, array, array
@@ -176,6 +182,7 @@ class MissSVC(BagMachine):
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "cache_size": [Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
+        "positive": "no_validation",
     }
 
     def __init__(
@@ -192,6 +199,7 @@ class MissSVC(BagMachine):
         init: Literal["ties", "positive", "negative", "random"] = "ties",
         n_init: int = 1,
         class_weight: ClassWeight = None,
+        positive: PositiveLabel = None,
         calibrate: bool = False,
         tol: float = 1e-6,
         max_iter: int = 100,
@@ -210,6 +218,7 @@ class MissSVC(BagMachine):
         self.init = init
         self.n_init = n_init
         self.class_weight = class_weight
+        self.positive = positive
         self.calibrate = calibrate
         self.tol = tol
         self.max_iter = max_iter
@@ -226,8 +235,7 @@ class MissSVC(BagMachine):
         X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
             The training bags.
         y : array of shape (n_bags,)
-            Class labels. With two classes, the one that sorts last is positive; more classes are compared in
-            pairs.
+            Class labels. With two classes, see the parameter `positive`; more classes are compared in pairs.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
 

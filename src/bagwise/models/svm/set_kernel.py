@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bagwise._core.sklearn_private import Interval, StrOptions, available_if
-from bagwise._core.types import ClassWeight, Kernel, Scale
+from bagwise._core.types import ClassWeight, Kernel, PositiveLabel, Scale
 from bagwise.data.bags import Bags
 from bagwise.models.base import BagsLike, validated_fit
 from bagwise.models.svm.base import KERNEL_CONSTRAINTS, KernelClassifier
@@ -55,6 +55,9 @@ class SetKernelSVC(Recorded, KernelClassifier):
         `gamma`, `degree`, `coef0` and `scale` are ignored, and cross-validation selects rows and columns.
     gamma, degree, coef0, scale, class_weight
         As in `MissSVC`.
+    positive : label or None, default=None
+        Label of the positive class, which is predicted at ties. By default it is the label that sorts last.
+        Otherwise, the two classes are treated alike.
     normalize : {"average", "feature", None}, default="average"
         How "set" keeps large bags from dominating: see `set_kernel`. With "average", the score of a bag is
         the mean of the scores of its instances, so instances have scores as well.
@@ -80,7 +83,7 @@ class SetKernelSVC(Recorded, KernelClassifier):
         Their coefficients, and the intercept.
     bag_kernel_, width_ : str or callable, float or None
         The bag kernel with its fitted widths, and the width of `level2`.
-    kernel_, gamma_, scaler_, classes_, n_features_in_
+    kernel_, gamma_, scaler_, classes_, positive_label_, n_features_in_
         As in `MissSVC`.
     objective_, objective_history_, n_iter_, converged_
         The final value of the objective above, its values at f = 0 and at the solution, the number of pair
@@ -111,6 +114,8 @@ class SetKernelSVC(Recorded, KernelClassifier):
     width_: float | None
     bag_kernel_: Any
 
+    # Exchanging the classes changes the sign of the score.
+    _text_labels = "last"
     _parameter_constraints: dict[str, Any] = {
         **{name: rule for name, rule in KERNEL_CONSTRAINTS.items() if name != "max_iter"},
         "C": [Interval(Real, 0, None, closed="neither")],
@@ -118,6 +123,7 @@ class SetKernelSVC(Recorded, KernelClassifier):
         "normalize": [StrOptions({"average", "feature"}), None],
         "weights": [StrOptions({"graph"}), None],
         "level2": [StrOptions({"rbf"}), None],
+        "positive": "no_validation",
     }
 
     def __init__(
@@ -134,6 +140,7 @@ class SetKernelSVC(Recorded, KernelClassifier):
         level2: Literal["rbf"] | None = None,
         scale: Scale = "minmax",
         class_weight: ClassWeight = None,
+        positive: PositiveLabel = None,
         tol: float = 1e-6,
         verbose: int = 0,
     ):
@@ -148,6 +155,7 @@ class SetKernelSVC(Recorded, KernelClassifier):
         self.level2 = level2
         self.scale = scale
         self.class_weight = class_weight
+        self.positive = positive
         self.tol = tol
         self.verbose = verbose
 
@@ -167,7 +175,7 @@ class SetKernelSVC(Recorded, KernelClassifier):
         X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
             The training bags.
         y : array of shape (n_bags,)
-            Labels of two classes; the class that sorts last is the positive one.
+            Labels of two classes; see the parameter `positive`.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
 
@@ -264,7 +272,7 @@ class SetKernelSVC(Recorded, KernelClassifier):
     @available_if(_is_a_mean_of_instances)
     def decision_function_instances(self, X: BagsLike) -> np.ndarray:
         """Return the score of every instance; the score of a bag is their mean: shape (n_instances,)."""
-        return self._by_blocks(X, self._scores_of_instances)
+        return self._signed(self._by_blocks(X, self._scores_of_instances))
 
     def _scores_of_instances(self, bags: Bags) -> np.ndarray:
         return self._bag_scores(Bags(bags.instances, np.arange(bags.n_instances + 1)))
@@ -272,4 +280,4 @@ class SetKernelSVC(Recorded, KernelClassifier):
     @available_if(_is_a_mean_of_instances)
     def predict_instances(self, X: BagsLike) -> np.ndarray:
         """Predict the label of every instance, treated as a bag of one: shape (n_instances,)."""
-        return self._labels_of(self.decision_function_instances(X))
+        return self._labels_of(self._by_blocks(X, self._scores_of_instances))

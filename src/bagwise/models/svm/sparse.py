@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bagwise._core.sklearn_private import Interval, StrOptions
-from bagwise._core.types import ClassWeight, Kernel, Scale
+from bagwise._core.types import ClassWeight, Kernel, PositiveLabel, Scale
 from bagwise.data.bags import Bags
 from bagwise.exceptions import warn_user
 from bagwise.models.base import BagsLike, Training, validated_fit
@@ -51,14 +51,14 @@ class SparseMISVC(BagMachine):
         training bag as positive warns.
     balance : float, default=0.5
         The share of positive instances in positive bags that sbMIL assumes; choose it by cross-validation.
-    kernel, gamma, degree, coef0, scale, class_weight, calibrate, tol, max_iter, cache_size, verbose
+    kernel, gamma, degree, coef0, scale, class_weight, positive, calibrate, tol, max_iter, cache_size, verbose
         As in `MissSVC`.
 
     Attributes
     ----------
     witnesses_, support_, support_vectors_, dual_coef_, intercept_, coef_, threshold_, exponent_, kernel_,
-    gamma_, scaler_, classes_, n_features_in_, objective_, objective_history_, objectives_, n_iter_,
-    converged_
+    gamma_, scaler_, classes_, positive_label_, n_features_in_, objective_, objective_history_,
+    objectives_, n_iter_, converged_
         As in `MissSVC`; if two SVMs are fitted, they describe the last one.
 
     Notes
@@ -89,6 +89,7 @@ class SparseMISVC(BagMachine):
         "balance": [Interval(Real, 0, 1, closed="both")],
         "calibrate": ["boolean"],
         "cache_size": [Interval(Real, 0, None, closed="neither")],
+        "positive": "no_validation",
     }
 
     def __init__(
@@ -103,6 +104,7 @@ class SparseMISVC(BagMachine):
         coef0: float = 0.0,
         scale: Scale = "minmax",
         class_weight: ClassWeight = None,
+        positive: PositiveLabel = None,
         calibrate: bool = False,
         tol: float = 1e-6,
         max_iter: int = 100,
@@ -118,6 +120,7 @@ class SparseMISVC(BagMachine):
         self.coef0 = coef0
         self.scale = scale
         self.class_weight = class_weight
+        self.positive = positive
         self.calibrate = calibrate
         self.tol = tol
         self.max_iter = max_iter
@@ -133,7 +136,7 @@ class SparseMISVC(BagMachine):
         X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
             The training bags.
         y : array of shape (n_bags,)
-            Labels of two classes; the class that sorts last is the positive one.
+            Labels of two classes; see the parameter `positive`.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags; every instance has the weight of its bag.
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from bagwise._core.sklearn_private import Interval, StrOptions
-from bagwise._core.types import ClassWeight, Seed
+from bagwise._core.types import ClassWeight, PositiveLabel, Seed
 from bagwise.data.bags import Bags
 from bagwise.models.base import (
     CLASS_WEIGHT_CONSTRAINT,
@@ -73,6 +73,10 @@ class MIGradientBoostingClassifier(Recorded, WaistClassifier):
         Number of trees without a decrease of the held-out loss before the fit stops.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied by the weights of the bags.
+    positive : label or None, default=None
+        Label of the positive class. By default it is the larger number, or True. If the labels are text, the
+        default is to fit both directions and to keep the one with the smaller loss. With
+        `early_stopping`, this is the loss of the held-out bags, otherwise that of the training bags.
     random_state : int, RandomState or None, default=None
         Seed or generator of the held-out bags, and of the choice between equally good splits.
     verbose : int, default=0
@@ -92,7 +96,9 @@ class MIGradientBoostingClassifier(Recorded, WaistClassifier):
     rule_ : Rule
         The rule used in predictions.
     classes_ : array of shape (2,)
-        Class labels; ``classes_[1]`` is the positive class.
+        Class labels.
+    positive_label_ : label
+        Label of the positive class.
     objective_, objective_history_, objectives_ : float, array, array
         Loss of the training bags: the final value, the values before and after every tree, and an array with
         the final value.
@@ -153,6 +159,7 @@ class MIGradientBoostingClassifier(Recorded, WaistClassifier):
         "class_weight": CLASS_WEIGHT_CONSTRAINT,
         "random_state": ["random_state"],
         "verbose": ["verbose"],
+        "positive": "no_validation",
     }
     # Request `groups` by default, as scikit-learn's group splitters do.
     __metadata_request__fit = {"groups": True}
@@ -172,6 +179,7 @@ class MIGradientBoostingClassifier(Recorded, WaistClassifier):
         validation_fraction: float = 0.2,
         n_iter_no_change: int = 10,
         class_weight: ClassWeight = None,
+        positive: PositiveLabel = None,
         random_state: Seed = None,
         verbose: int = 0,
     ):
@@ -185,6 +193,7 @@ class MIGradientBoostingClassifier(Recorded, WaistClassifier):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.class_weight = class_weight
+        self.positive = positive
         self.random_state = random_state
         self.verbose = verbose
 
@@ -203,7 +212,7 @@ class MIGradientBoostingClassifier(Recorded, WaistClassifier):
         X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
             The training bags.
         y : array of shape (n_bags,)
-            Labels of two classes; the class that sorts last is the positive one.
+            Labels of two classes; see the parameter `positive`.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
         groups : array of shape (n_bags,), optional
@@ -248,6 +257,9 @@ class MIGradientBoostingClassifier(Recorded, WaistClassifier):
         total = 1.0 if held_out is None else float(held_out.weight.sum())
         self.validation_history_ = np.asarray(boosted.held_out_history) / total
         return self
+
+    def _direction_loss(self, X: BagsLike, y: ArrayLike) -> float:
+        return float(self.validation_history_.min()) if self.early_stopping else self.objective_
 
     def _make_loss(self, training: Training) -> BagLoss:
         rule = make_rule(self.rule)

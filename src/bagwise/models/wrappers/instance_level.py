@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from bagwise._core.sklearn_private import available_if
-from bagwise.models.base import refuse_unknown_labels
+from bagwise.models.base import BagClassifier, refuse_unknown_labels
 from bagwise.models.wrappers.pipeline import BagPipeline
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -113,7 +114,7 @@ def instance_predictions(model: Any, bags: Any) -> tuple[str, np.ndarray]:
     for kind in kinds:
         method = _METHODS[kind]
         if hasattr(inside, f"{method}_instances"):
-            values = _of_positive(getattr(inside, f"{method}_instances")(bags), model)
+            values = of_positive(getattr(inside, f"{method}_instances")(bags), model)
             if len(values) != bags.n_instances:
                 raise TypeError(
                     f"{type(model).__name__} changes the instances of bags before it predicts, so its "
@@ -132,7 +133,7 @@ def bag_predictions(
     """Return the bag probabilities or scores (if possible the `preferred` kind) and their kind, or None."""
     for kind in sorted(_METHODS, key=lambda kind: kind != preferred):
         if hasattr(model, _METHODS[kind]):
-            return kind, _of_positive(getattr(model, _METHODS[kind])(bags), model)
+            return kind, of_positive(getattr(model, _METHODS[kind])(bags), model)
     return None
 
 
@@ -161,15 +162,47 @@ def model_and_inside(model: Any) -> Iterator[Any]:
         yield from model_and_inside(inside)
 
 
-def _of_positive(values: Any, model: Any) -> np.ndarray:
+def positive_column(model: Any) -> int:
+    """Return the index of the positive class in the ``classes_`` of a fitted model: 0, or -1 for the last.
+
+    This is also its column in predictions with two columns. If it is 0, the sign of one-dimensional scores
+    must be reversed. A model without a positive class has the convention of scikit-learn, the last class.
+    """
+    reversals = (getattr(inside, "_is_reversed", None) for inside in model_and_inside(model))
+    return 0 if next((each for each in reversals if each is not None), False) else -1
+
+
+def with_positive(model: Any, label: Any) -> Any:
+    """Return an unfitted clone with `label` as the positive class, if it is a classifier that chooses one.
+
+    Repeated fits of a model, such as the folds of a report, use the direction of the first fit. Estimators
+    that encode labels are returned unchanged, because their models do not see the labels.
+    """
+    return _set_positive(clone(model), label)
+
+
+def _set_positive(model: Any, label: Any) -> Any:
+    if isinstance(model, BagClassifier):
+        if model.positive is None and "positive" in model.get_params(deep=False):
+            model.set_params(positive=label)
+    elif isinstance(model, Pipeline) and model.steps:
+        _set_positive(model.steps[-1][1], label)
+    elif hasattr(model, "estimator") and hasattr(model, "cv"):  # searches and calibration keep the labels
+        _set_positive(model.estimator, label)
+    return model
+
+
+def of_positive(values: Any, model: Any) -> np.ndarray:
     """Return the column of the positive class of two; with several labels, return one column per label."""
     if isinstance(values, list):
         return np.column_stack([table[:, -1] for table in values])
     values = np.asarray(values)
+    if values.ndim == 1 and positive_column(model) == 0:
+        return -values
     if values.ndim == 1 or values.shape[1] > 2 or label_names(model) is not None:
         return values
     has_columns = any(getattr(inside, "_shows_one", False) for inside in model_and_inside(model))
-    return values if has_columns else values[:, -1]
+    return values if has_columns else values[:, positive_column(model)]
 
 
 def _together(kind: type, models: list[Any], *more: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from itertools import combinations
 from typing import Any, Self
@@ -18,7 +19,8 @@ from bagwise._core.interrupt import interruptible
 from bagwise._core.sklearn_private import HasMethods, available_if, votes_and_scores
 from bagwise.data.bags import Bags
 from bagwise.data.scanned import ScannedBags
-from bagwise.models.base import BagsLike, ScoreClassifier, is_positive, validated_fit
+from bagwise.exceptions import PositiveClassWarning
+from bagwise.models.base import BagClassifier, BagsLike, ScoreClassifier, is_positive, validated_fit
 from bagwise.models.base.streaming import learns_from_scans
 from bagwise.models.wrappers.instance_level import instance_model
 
@@ -37,10 +39,12 @@ class OneVsOneBagClassifier(ScoreClassifier):
     these pairs, scaled to less than half a vote. scikit-learn's `OneVsOneClassifier` uses the same score but
     does not accept bags. scikit-learn's `OneVsRestClassifier` accepts bags without a wrapper.
 
-    In each pair, the class that sorts last is the positive one. This matters in multiple-instance learning:
-    under the noisy-OR rule, only bags of the negative class are assumed to be free of positive instances.
-    With `both_ways`, each class of a pair is the positive class once, and the difference of the two scores
-    decides.
+    In each pair, one class is the positive one. This matters in multiple-instance learning: under the
+    noisy-OR rule, only bags of the negative class are assumed to be free of positive instances. If the labels
+    are text, the classifier of a pair chooses the positive class by its objective, as it does for two classes
+    (see `positive` of `MILogisticRegression`), so predictions do not depend on the names of the classes. Of
+    two numeric labels, the larger one is positive. With `both_ways`, each class of a pair is the positive
+    class once, and the difference of the two scores decides.
 
     If the binary classifiers score instances, `decision_function_instances` and `predict_instances` count
     their votes in the same way. With `OneVsRestClassifier`, ``estimators_`` contains one model per class;
@@ -51,7 +55,7 @@ class OneVsOneBagClassifier(ScoreClassifier):
     estimator : bag classifier
         The binary classifier, cloned for every pair.
     both_ways : bool, default=False
-        Whether every pair is fitted twice. This is useful if the bags of both classes contain similar
+        Whether both fits of a pair are used. This is useful if the bags of both classes contain similar
         instances (pictures of beaches and of mountains both show sky).
     n_jobs : int or None, default=None
         Number of pairs fitted in parallel.
@@ -66,8 +70,8 @@ class OneVsOneBagClassifier(ScoreClassifier):
 
     Notes
     -----
-    With k classes there are k (k - 1) / 2 fits, each to the bags of two classes, and twice this number with
-    `both_ways`.
+    With k classes there are k (k - 1) / 2 fits, each to the bags of two classes. There are twice as many with
+    `both_ways`, and for text labels if the classifier must choose the positive class.
 
     Examples
     --------
@@ -83,6 +87,7 @@ class OneVsOneBagClassifier(ScoreClassifier):
     estimators_: list[Any]
 
     _takes_many_classes = True
+    _text_labels = "last"  # the classifiers of the pairs choose
     _largest_value = np.inf  # the binary classifiers validate the bags
     _parameter_constraints: dict[str, Any] = {
         "estimator": [HasMethods(["fit", "predict"])],
@@ -122,13 +127,21 @@ class OneVsOneBagClassifier(ScoreClassifier):
             members = np.flatnonzero((codes == low) | (codes == high))
             weights = {} if sample_weight is None else {"sample_weight": weight[members]}
             estimator = clone(self.estimator)
+            labels = self.classes_[codes[members]] if by_name else (codes[members] == high).astype(int)
             class_weight = getattr(estimator, "class_weight", None)
-            if isinstance(class_weight, dict):  # the keys are labels; in a pair the labels are 0 and 1
-                pair = enumerate(self.classes_[[low, high]].tolist())
-                estimator.set_params(class_weight={i: class_weight.get(label, 1.0) for i, label in pair})
-            return estimator.fit(bags[members], (codes[members] == high).astype(int), **weights)
+            if isinstance(class_weight, dict):  # the keys are labels of all classes
+                pair = self.classes_[[low, high]].tolist()
+                keys = pair if by_name else [0, 1]
+                weight_of = {key: class_weight.get(label, 1.0) for key, label in zip(keys, pair, strict=True)}
+                estimator.set_params(class_weight=weight_of)
+            with warnings.catch_warnings():
+                # The choice in each pair is an attribute of its classifier.
+                warnings.simplefilter("ignore", PositiveClassWarning)
+                return estimator.fit(bags[members], labels, **weights)
 
         pairs = list(combinations(range(len(self.classes_)), 2))
+        is_text = self.classes_.dtype.kind not in "biuf"
+        by_name = is_text and not self.both_ways and chooses_direction(self.estimator)
         if self.both_ways:
             pairs += [(high, low) for low, high in pairs]
         with interruptible(at_once=True):
@@ -137,7 +150,11 @@ class OneVsOneBagClassifier(ScoreClassifier):
 
     def _bag_scores(self, bags: Bags) -> np.ndarray:
         scores = np.column_stack([_confidence(e, bags) for e in self.estimators_])
-        votes = None if self.both_ways else np.column_stack([e.predict(bags) for e in self.estimators_])
+        votes = None
+        if not self.both_ways:
+            votes = np.column_stack(
+                [e.predict(bags) == getattr(e, "classes_", (0, 1))[1] for e in self.estimators_]
+            )
         return count_votes(scores, len(self.classes_), votes)
 
     def decision_function(self, X: BagsLike) -> np.ndarray:
@@ -163,6 +180,15 @@ class OneVsOneBagClassifier(ScoreClassifier):
     def predict_instances(self, X: BagsLike) -> np.ndarray:
         """Predict the class with the most votes for every instance: shape (n_instances,)."""
         return self._labels_of(self._by_blocks(X, self._instance_scores))
+
+
+def chooses_direction(estimator: Any) -> bool:
+    """Return whether a classifier, or the one in a pipeline or a search, compares both directions."""
+    if hasattr(estimator, "steps") and estimator.steps:
+        return chooses_direction(estimator.steps[-1][1])
+    if isinstance(estimator, BagClassifier):
+        return estimator._text_labels == "compare"
+    return hasattr(estimator, "estimator") and chooses_direction(estimator.estimator)
 
 
 def count_votes(scores: np.ndarray, n_classes: int, votes: np.ndarray | None = None) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from inspect import signature
 from numbers import Integral
 from typing import Any, Self
@@ -14,7 +15,7 @@ from sklearn.utils import get_tags
 
 from bagwise._core.interrupt import interruptible
 from bagwise._core.sklearn_private import HasMethods, Interval, available_if
-from bagwise._core.types import Seed
+from bagwise._core.types import PositiveLabel, Seed
 from bagwise.data.bags import Bags
 from bagwise.models.base import RULE_CONSTRAINT, BagsLike, WaistClassifier, has_posterior, validated_fit
 from bagwise.models.base.streaming import in_files, in_memory, passes
@@ -48,6 +49,10 @@ class SingleInstanceClassifier(WaistClassifier):
     max_passes : int, default=10
         Number of passes of `partial_fit` over bags in files that do not fit in memory. Each pass reads the
         blocks in a random order. The result depends on this order and differs from a fit in memory.
+    positive : label or None, default=None
+        Label of the positive class. By default it is the larger number, or True. If the labels are text, the
+        default is to fit both directions and to keep the one with the smaller log loss of the
+        training bags.
     random_state : int, RandomState or None, default=None
         Seed of the random order.
 
@@ -58,7 +63,9 @@ class SingleInstanceClassifier(WaistClassifier):
     rule_ : Rule
         The fitted rule.
     classes_ : array of shape (2,)
-        The labels; ``classes_[1]`` is the positive class.
+        The labels.
+    positive_label_ : label
+        Label of the positive class.
 
     Examples
     --------
@@ -78,6 +85,7 @@ class SingleInstanceClassifier(WaistClassifier):
         "rule": RULE_CONSTRAINT,
         "max_passes": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
+        "positive": "no_validation",
     }
 
     def __init__(
@@ -86,11 +94,13 @@ class SingleInstanceClassifier(WaistClassifier):
         *,
         rule: str | Rule = "mean",
         max_passes: int = 10,
+        positive: PositiveLabel = None,
         random_state: Seed = None,
     ):
         self.estimator = estimator
         self.rule = rule
         self.max_passes = max_passes
+        self.positive = positive
         self.random_state = random_state
 
     def _inside(self) -> Any:
@@ -117,7 +127,7 @@ class SingleInstanceClassifier(WaistClassifier):
         X : Bags, ScannedBags, list of arrays, 3-D or 2-D array
             The training bags. A scan requires a classifier with `partial_fit`.
         y : array of shape (n_bags,)
-            Labels of two classes; the class that sorts last is the positive one.
+            Labels of two classes; see the parameter `positive`.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags; every instance has the weight of its bag.
 
@@ -151,6 +161,15 @@ class SingleInstanceClassifier(WaistClassifier):
                 of_each = weights(np.repeat(weight, bags.sizes))
                 self.estimator_ = inside.fit(bags.instances, np.repeat(y, bags.sizes), **of_each)
         return self
+
+    @property
+    def _direction_criterion(self) -> str:
+        return "log loss of the training bags"
+
+    def _direction_loss(self, X: BagsLike, y: ArrayLike) -> float:
+        # A classifier can predict probabilities of 0 and 1; a single wrong bag must not decide.
+        labels = partial(self._encode_known, y)
+        return -float(np.maximum(self._by_blocks(X, self._log_proba_of, labels), np.log(1e-6)).mean())
 
     def _log_odds(self, bags: Bags) -> np.ndarray:
         # Use float64, so that the predictions of an instance do not depend on the other instances.

@@ -43,4 +43,5 @@ def rate_change(model: Any, X: BagsLike, feature: int | str, change: float) -> n
     moved = np.array(bags.instances, dtype=np.float64)
     moved[:, column] += change
     after, before = model.predict_proba(bags.with_instances(moved)), model.predict_proba(bags)
-    return after[:, 1] - before[:, 1]
+    positive = model.classes_.tolist().index(model.positive_label_)
+    return after[:, positive] - before[:, positive]
