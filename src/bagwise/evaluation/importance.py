@@ -14,7 +14,7 @@ from sklearn.utils import Bunch, check_random_state
 from bagwise._core.types import Seed
 from bagwise._display.bunch import ShownBunch
 from bagwise._display.parts import Table
-from bagwise.data.bags import as_bags, is_scan
+from bagwise.data.bags import aligned, as_bags, is_scan
 from bagwise.data.bags.parts import feature_index
 from bagwise.data.types import BagsLike
 
@@ -107,7 +107,7 @@ def bag_permutation_importance(
         )
     if not (isinstance(n_repeats, (int, np.integer)) and n_repeats >= 1):
         raise ValueError(f"n_repeats must be an integer >= 1; got {n_repeats!r}.")
-    bags = as_bags(X)
+    bags, y = as_bags(X), aligned("y", y, X)
     if not (sp.issparse(bags.instances) or isinstance(bags.instances, np.ndarray)):
         raise ValueError(
             "bag_permutation_importance needs instances in a dense or sparse matrix of features; got "

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bagwise.data.bags import aligned
 from bagwise.data.types import BagsLike
 from bagwise.evaluation.metrics import bag_scores, pu_auc, pu_f1, pu_precision, pu_recall, pu_risk
 from bagwise.exceptions import ClassPriorWarning, warn_user
 from bagwise.models.pu import ClassPriorEstimator
+from bagwise.models.wrappers.instance_level import positive_column
 
 # An interval may end at 0 or 1, where scores are undefined; they are replaced by their limits.
 _NEAR = 1e-9
@@ -137,7 +139,9 @@ def pu_report(
     class prior      0.200     0.300     0.400
     precision...
     """
-    score = bag_scores(model, X)
+    score, y = bag_scores(model, X), np.asarray(aligned("y", y, X))
+    if y.dtype.kind not in "biuf" and hasattr(model, "classes_"):
+        y = y == model.classes_[positive_column(model)]
     prior = getattr(model, "class_prior_", None) if class_prior is None else class_prior
     estimate: Any = getattr(model, "prior_estimate_", None) if class_prior is None else None
     if estimate is None and (interval is None or prior is None):

@@ -32,7 +32,10 @@ from bagwise import (
     OneVsOneBagClassifier,
     PositiveClassWarning,
     PUSetKernelClassifier,
+    SoftORLogisticRegression,
     SparseMISVC,
+    compare,
+    diagnose_rule,
     explain_bag,
     instance_frame,
     load_digit_bags,
@@ -385,6 +388,39 @@ def test_weights_of_classes_are_passed_to_pairs_by_name():
         {"a": 2.0, "c": 0.5},
         {"b": 1.0, "c": 0.5},
     ]
+
+
+def test_inference_and_selection_have_the_direction_of_the_fit():
+    labels = np.where(SMALL.y == 1, "active", "inactive")
+    model = MILogisticRegression(alpha=0.0, n_init=1, random_state=0).fit(SMALL.bags, labels)
+    reference = clone(model).fit(SMALL.bags, labels == model.positive_label_)
+    index = [f"b{i}" for i in range(40)]
+    named = Bags(SMALL.bags.instances, SMALL.bags.offsets, ids=index)
+    shuffled = pd.Series(labels, index=index).sample(frac=1, random_state=0)
+    for inference in (model.inference(), model.inference(named, shuffled)):
+        np.testing.assert_array_equal(inference.p_value, reference.inference().p_value)
+    lasso = MILogisticRegression(alpha=2.0, n_init=1, random_state=0)
+    refitted = bagwise.refit_selected(lasso.fit(SMALL.bags, labels), SMALL.bags, labels)
+    assert refitted.positive_label_ == lasso.positive_label_
+
+
+def test_a_diagnosis_uses_one_direction_for_all_rules():
+    labels = np.where(SMALL.y == 1, "active", "inactive")
+    estimator = SoftORLogisticRegression(alpha=0.1, n_init=1)
+    diagnosis = diagnose_rule(SMALL.bags, labels, estimator=estimator, cv=None, random_state=0)
+    assert len({model.positive_label_ for model in diagnosis.models.values()}) == 1
+
+
+def test_a_comparison_chooses_the_direction_once():
+    models = {"or": ridge(), "svm": MissSVC()}
+    comparison = compare(DATA.bags, TEXT, models, cv=2, random_state=0, verbose=0)
+    reference = compare(DATA.bags, DATA.y, models, cv=2, random_state=0, verbose=0)
+    assert any("'active' is the positive class of all models" in note for note in comparison.notes_)
+    for name in models:
+        assert comparison[name].estimator.positive == "active"
+        np.testing.assert_array_equal(
+            comparison[name].predictions == "active", reference[name].predictions == 1
+        )
 
 
 def test_files_and_pickles_keep_the_positive_class(tmp_path):

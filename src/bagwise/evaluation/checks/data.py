@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise.data.bags import Bags
+from bagwise.data.bags import Bags, aligned
 from bagwise.data.scanned import ScannedBags
 
 _BLOCK_ELEMENTS = 2**20
@@ -48,7 +48,7 @@ class DataSet:
 
     def __init__(self, bags: Bags | ScannedBags, y: Any = None):
         self.bags: Any = bags
-        y = None if y is None else np.asarray(y)
+        y = None if y is None else np.asarray(aligned("y", y, bags))
         if y is not None and y.shape[:1] != (len(bags),):
             raise ValueError(f"y has shape {y.shape} but there are {len(bags)} bags.")
         self.y = y[:, 0] if y is not None and y.ndim == 2 and y.shape[1] == 1 else y

@@ -6,6 +6,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from bagwise.data.bags import aligned
 from bagwise.data.types import BagsLike
 from bagwise.evaluation.comparison.comparison import Comparison
 from bagwise.evaluation.comparison.perform import Plan, perform
@@ -118,6 +119,7 @@ def compare(
     """
     with shared_live_line():
         reporter = Reporter("compare", verbose)
+        y, groups = aligned("y", y, X), aligned("groups", groups, X)
         plan = Plan(X, y, models, groups, cv, repeats, scoring, random_state)
         return perform(
             plan, n_jobs=n_jobs, checkpoint=checkpoint, note=reporter.log, progress=reporter.progress

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from bagwise._core.types import Folds, Seed
 from bagwise._display.notebook import Shown, as_text
 from bagwise._display.parts import Table
+from bagwise.data.bags import aligned
 from bagwise.models.base import BagsLike
 from bagwise.models.base.folds import Split
 from bagwise.models.base.held_out import cross_predict
@@ -184,7 +185,10 @@ def diagnose_rule(
     # BIC compares maxima of the likelihood. The small penalty only keeps them finite.
     base = SoftORLogisticRegression(alpha=0.1, n_init=2) if estimator is None else estimator
     bags = clone(base)._read(X, reset=True)
-    y = np.asarray(y)
+    y = np.asarray(aligned("y", y, bags))
+    if base.positive is None and y.dtype.kind not in "biuf":  # one direction for all rules and folds
+        by_or = clone(base).set_params(rule="or", random_state=seed).fit(bags, y)
+        base = clone(base).set_params(positive=by_or.positive_label_)
     models = {
         name: clone(base).set_params(rule=rule, random_state=seed).fit(bags, y)
         for name, rule in _CANDIDATES.items()

@@ -14,7 +14,7 @@ from sklearn.utils import column_or_1d
 
 from bagwise._core.interrupt import interruptible
 from bagwise._core.types import Seed
-from bagwise.data.bags import as_bags, is_scan
+from bagwise.data.bags import aligned, as_bags, is_scan
 from bagwise.exceptions import ConvergenceWarning
 from bagwise.models.base import BagsLike, Training, bag_weights
 from bagwise.models.base.folds import cut_in_two
@@ -100,6 +100,7 @@ def refit_selected(
         alpha=0.0,
         fit_intercept=model.fit_intercept,
         class_weight=model.class_weight,
+        positive=model.positive_label_,
         n_init=model.n_init,
         tol=model.tol,
         max_iter=model.max_iter,
@@ -122,8 +123,10 @@ def _two_parts(
     X: Any, y: Any, sample_weight: Any, split: Any, groups: Any, random_state: Any
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Split the arguments of a fit into two parts."""
-    bags, labels = X if is_scan(X) else as_bags(X), column_or_1d(y)
-    weight = bag_weights(bags, sample_weight)
+    bags: Any = X if is_scan(X) else as_bags(X)
+    labels = column_or_1d(aligned("y", y, bags))
+    weight = bag_weights(bags, aligned("sample_weight", sample_weight, bags))
+    groups = aligned("groups", groups, bags)
     parts = cut_in_two(labels, split, groups=groups, counted=weight > 0, random_state=random_state)
     first, second = ((bags[part], labels[part], weight[part]) for part in parts)
     return first, second
@@ -174,7 +177,8 @@ def _fit_on(
 def _training_of(model: Any, bags: Any, y: ArrayLike, sample_weight: Any) -> Training:
     """Return the bags with positive weight, and their labels as encoded by a fitted model."""
     label = model._encode_known(y, bags)
-    return Training(bags, label, bag_weights(bags, sample_weight)).that_count()
+    weight = bag_weights(bags, aligned("sample_weight", sample_weight, bags))
+    return Training(bags, label, weight).that_count()
 
 
 def _with_columns(bags: Any, columns: np.ndarray) -> Any:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import chdtrc, ndtr, stdtr
 from sklearn.base import clone
 
+from bagwise.data.bags import aligned
 from bagwise.data.bags.parts import group_of_each
 from bagwise.models.base import BagsLike, Training
 from bagwise.models.linear_model.inference.likelihood import FittedLikelihood, likelihood_of
@@ -38,6 +39,7 @@ def infer(
 ) -> Inference:
     """Return the inference for a fitted model; see `MILogisticRegression.inference`."""
     _check_request(model, intervals, groups)
+    groups = aligned("groups", groups, X)
     training, counted, is_given = _bags_of(model, X, y, sample_weight)
     selected = np.asarray(getattr(model, "selected_features_", np.ones(model.coef_.shape[1], dtype=bool)))
     likelihood = likelihood_of(model, training, selected)
@@ -95,7 +97,9 @@ def _bags_of(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Training, 
     if X is not None:
         if y is None:
             raise ValueError("inference got X without y; pass both as in fit, or neither of them.")
-        training = clone(model)._read_training(X, y, sample_weight)
+        y, sample_weight = aligned("y", y, X), aligned("sample_weight", sample_weight, X)
+        again = clone(model).set_params(positive=model.positive_label_)
+        training = again._read_training(X, y, sample_weight)
         counted = np.ones(len(training.bags), dtype=bool)
         if sample_weight is not None:
             counted = np.asarray(sample_weight) > 0

@@ -43,5 +43,5 @@ def rate_change(model: Any, X: BagsLike, feature: int | str, change: float) -> n
     moved = np.array(bags.instances, dtype=np.float64)
     moved[:, column] += change
     after, before = model.predict_proba(bags.with_instances(moved)), model.predict_proba(bags)
-    positive = model.classes_.tolist().index(model.positive_label_)
+    positive = 0 if getattr(model, "_is_reversed", False) else 1
     return after[:, positive] - before[:, positive]
