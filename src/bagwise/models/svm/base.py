@@ -204,7 +204,7 @@ class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
             )
             self.intercept_ = self.intercept_ - self.threshold_
 
-    def _judge_direction(self, training: Training, own: tuple[Training, Machine]) -> float:
+    def _judge_direction(self, training: Training, fitted: tuple[Training, Machine]) -> float:
         """Return the objective of MI-SVM with one loss per bag, for the fit with the same kernel.
 
         The objectives of other SVMs are not losses of bags, and `objective_` has one loss for each instance
@@ -212,7 +212,7 @@ class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
         """
         from bagwise.models.svm.classic import MISVC  # which imports this module
 
-        scaled, machine = own
+        scaled, machine = fitted
         if not isinstance(self, MISVC):
             parameters = {name: getattr(self, name) for name in MISVC().get_params() if hasattr(self, name)}
             judge = MISVC(**{**parameters, "n_init": 1, "verbose": 0})
