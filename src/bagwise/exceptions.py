@@ -31,8 +31,8 @@ class PositiveClassWarning(UserWarning):
     Without `positive`, the warning reports the chosen label and the objectives of both fits:
 
     >>> import warnings
-    >>> from bagwise import MILogisticRegression, PositiveClassWarning, make_noisy_or_bags
-    >>> data = make_noisy_or_bags(40, random_state=0)
+    >>> from bagwise import MILogisticRegression, PositiveClassWarning, load_digit_bags
+    >>> data = load_digit_bags(60, random_state=0)
     >>> words = ["active" if label else "inactive" for label in data.y]
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore", PositiveClassWarning)
