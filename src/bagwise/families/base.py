@@ -42,6 +42,9 @@ class Family(BaseEstimator):
     in_any_precision : bool
         Whether all methods accept large blocks of instances in float32 or float64 and allocate no arrays of
         that size. Otherwise, the methods are called for small parts in float64.
+    describes_constants : bool
+        Whether the methods receive features that are constant in training. By default, mixtures leave them
+        out: a prior that features share would turn different weights of the classes into evidence.
 
     Examples
     --------
@@ -70,6 +73,7 @@ class Family(BaseEstimator):
     missing = "refuse"
     takes_sequences = False
     in_any_precision = False
+    describes_constants = False
 
     def log_density(self, X: Any, params: Any) -> np.ndarray:
         """Compute the log density of every instance."""
@@ -142,6 +146,13 @@ class Family(BaseEstimator):
         The labeled instances then do not have to be read again.
         """
         return None
+
+    def with_constants(self, params: Any, varies: np.ndarray, values: np.ndarray) -> Any:
+        """Extend the parameters of the features `varies` by constant features with these `values`.
+
+        The result is only shown to users. By default, it is `params`.
+        """
+        return params
 
     def settled(self, sums: Any) -> Self:
         """Return the family with the settings that `sufficient` needs; by default, return it unchanged.

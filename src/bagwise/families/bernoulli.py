@@ -93,6 +93,12 @@ class Bernoulli(Family):
         p = params.probability
         return float(prior * np.sum(np.log(p) + np.log1p(-p)))
 
+    def with_constants(self, params: Any, varies: np.ndarray, values: np.ndarray) -> BernoulliParams:
+        """Return the parameters of all features; constants have the probability 0 or 1."""
+        probability = values.copy()
+        probability[varies] = params.probability
+        return BernoulliParams(probability)
+
     def sufficient(self, X: Any) -> np.ndarray:
         """Return the features."""
         return np.asarray(X)

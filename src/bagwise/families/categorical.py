@@ -118,6 +118,13 @@ class Categorical(Family):
         """Compute the sum of a log(lambda) over features and their values."""
         return float(prior.pseudo_count * np.log(params.probability[prior.allowed]).sum())
 
+    def with_constants(self, params: Any, varies: np.ndarray, values: np.ndarray) -> CategoricalParams:
+        """Return the parameters of all features; the value of a constant has the probability 1."""
+        # A constant that is larger than all other values does not fit in the table; its row is zero.
+        probability = (values[:, None] == np.arange(params.probability.shape[1])).astype(np.float64)
+        probability[varies] = params.probability
+        return CategoricalParams(probability)
+
     def settled(self, sums: Any) -> Categorical:
         """Return the family with the number of values in all training instances."""
         return Categorical(self.n_values or int(sums.value.max(initial=0)) + 1)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.linalg.lapack import dtrtri
+from sklearn.base import clone
 
 from bagwise._core.compiled.arrays import readonly, refuse_other_widths
 from bagwise.data.blocks import cut_rows
@@ -55,6 +56,8 @@ class Gaussian(Family):
     >>> Gaussian().log_density(np.array([[0.0, 0.0], [0.0, np.nan]]), standard).round(3)
     array([-1.838, -0.919])
     """
+
+    origin_: np.ndarray
 
     missing = "expect"
     in_any_precision = True
@@ -143,10 +146,26 @@ class Gaussian(Family):
         count = prior.nu + len(params.mean) + 1 + (prior.kappa > 0)
         return _log_wishart(params.covariance, count, prior, [params.mean])
 
+    def with_constants(self, params: Any, varies: np.ndarray, values: np.ndarray) -> GaussianParams:
+        """Return the parameters of all features; constants have the variance 0."""
+        mean, covariance = values.copy(), np.zeros((len(values), len(values)))
+        mean[varies], covariance[np.ix_(varies, varies)] = params.mean, params.covariance
+        return GaussianParams(mean, covariance)
+
+    def settled(self, sums: Moments) -> Self:
+        """Return the family with the attribute `origin_`, the mean of all training instances."""
+        family = clone(self)
+        family.origin_ = sums.mean
+        return family
+
     def sufficient(self, X: Any) -> np.ndarray:
-        """Return the features and all products of two features."""
+        """Return the differences u from `origin_` and all products of two of them; without `origin_`, u = x.
+
+        Products of large values would hide the differences between the values.
+        """
         row, column = np.tril_indices(X.shape[1])
-        return np.hstack([X, X[:, row] * X[:, column]])
+        U = X - getattr(self, "origin_", 0.0)
+        return np.hstack([U, U[:, row] * U[:, column]])
 
     def sample(self, params: Any, n: int, rng: np.random.RandomState) -> np.ndarray:
         """Draw `n` instances."""

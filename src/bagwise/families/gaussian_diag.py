@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from sklearn.base import clone
 
 from bagwise._core.compiled.arrays import readonly, refuse_other_widths
 from bagwise.data.blocks import cut_rows
@@ -47,6 +48,8 @@ class GaussianDiag(Family):
     >>> family.mstep(family.statistics(X, weight, None, prior), 2.0, prior).mean
     array([1.])
     """
+
+    origin_: np.ndarray
 
     missing = "skip"
     in_any_precision = True
@@ -131,9 +134,25 @@ class GaussianDiag(Family):
         pull = prior.scale + prior.kappa * np.square(params.mean - prior.mean)
         return float(-0.5 * np.sum(count * np.log(params.variance) + pull / params.variance))
 
+    def with_constants(self, params: Any, varies: np.ndarray, values: np.ndarray) -> DiagonalParams:
+        """Return the parameters of all features; constants have the variance 0."""
+        mean, variance = values.copy(), np.zeros(len(values))
+        mean[varies], variance[varies] = params.mean, params.variance
+        return DiagonalParams(mean, variance)
+
+    def settled(self, sums: Moments) -> Self:
+        """Return the family with the attribute `origin_`, the mean of all training instances."""
+        family = clone(self)
+        family.origin_ = sums.mean
+        return family
+
     def sufficient(self, X: Any) -> np.ndarray:
-        """Return the features and their squares."""
-        return np.hstack([X, np.square(X)])
+        """Return the differences u from `origin_` and their squares; without `origin_`, u = x.
+
+        Squares of large values would hide the differences between the values.
+        """
+        U = X - getattr(self, "origin_", 0.0)
+        return np.hstack([U, np.square(U)])
 
     def sample(self, params: Any, n: int, rng: np.random.RandomState) -> np.ndarray:
         """Draw `n` instances."""
@@ -192,8 +211,9 @@ class GaussianSpherical(GaussianDiag):
         return float(-0.5 * (count * np.log(params.variance) + pull / params.variance))
 
     def sufficient(self, X: Any) -> np.ndarray:
-        """Return the features and the sum of their squares."""
-        return np.column_stack([X, np.square(X).sum(axis=1)])
+        """Return the differences u from `origin_`, and the sum of their squares."""
+        U = X - getattr(self, "origin_", 0.0)
+        return np.column_stack([U, np.square(U).sum(axis=1)])
 
 
 def _about_mode(sums: np.ndarray, prior: GaussianPrior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

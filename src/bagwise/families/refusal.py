@@ -47,3 +47,13 @@ def rows_named_by(indices: Sequence[int] | np.ndarray) -> Iterator[None]:
         yield
     except RefusedValueError as error:
         raise RefusedValueError(int(indices[error.row]), *error.args[1:]) from None
+
+
+@contextmanager
+def columns_named_by(indices: np.ndarray) -> Iterator[None]:
+    """Replace the index of a feature among selected ones by its index among all features in errors."""
+    try:
+        yield
+    except RefusedValueError as error:
+        row, column, *others = error.args
+        raise RefusedValueError(row, int(indices[column]), *others) from None

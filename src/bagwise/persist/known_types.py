@@ -52,6 +52,7 @@ _OURS = {
     "bagwise.models.linear_model.path": "MILRPath",
     "bagwise.models.linear_model.soft_or": "SoftORLogisticRegression",
     "bagwise.evaluation.metrics": "PUScorer",
+    "bagwise.models.mixture.build": "MixtureConstants=Constants",
     "bagwise.models.mixture.discriminative": "DiscriminativeMixture",
     "bagwise.models.mixture.mimixture": "MIMixture",
     "bagwise.models.mixture.model": "MixtureParams",

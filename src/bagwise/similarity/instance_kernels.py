@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
-from bagwise.data.blocks import Block, Blocks, MemoryBlocks, block_rows, cut_rows, in_doubles
+from bagwise.data.blocks import Block, Blocks, ColumnRanges, MemoryBlocks, block_rows, cut_rows, in_doubles
 from bagwise.similarity.instance_distances import scaled_distances
 from bagwise.similarity.statistics import weighted_median
 
@@ -126,9 +126,10 @@ def refuse_overflow(K: np.ndarray) -> np.ndarray:
 def resolve_gamma(gamma: float | str, X: Any, weight: np.ndarray | None = None) -> float:
     """Convert `gamma` to a float, computed from the data if it is a name.
 
-    "scale" is 1 / (n_features * variance of all entries), and "auto" is 1 / n_features. "median" is 1 divided
-    by the median squared distance between different rows, estimated from at most 2,000 rows. `X` is a matrix
-    with optional row weights `weight`, or `Blocks`, which have their own weights.
+    "scale" is 1 / (n_features * variance of all entries), and "auto" is 1 / n_features. Both ignore constant
+    features. "median" is 1 divided by the median squared distance between different rows, estimated from at
+    most 2,000 rows. `X` is a matrix with optional row weights `weight`, or `Blocks`, which have their own
+    weights.
     """
     if not isinstance(gamma, str):
         return float(gamma)
@@ -137,20 +138,25 @@ def resolve_gamma(gamma: float | str, X: Any, weight: np.ndarray | None = None) 
     if not isinstance(X, Blocks):
         n = X.shape[0]
         X = MemoryBlocks(X, np.arange(n + 1), np.zeros(n), np.ones(n) if weight is None else weight)
-    if gamma == "auto":
-        return 1.0 / X.n_features
     if gamma == "median":
         return _median_gamma(X)
-    total = float(X.weight @ np.diff(X.offsets)) * X.n_features
-    mean = X.total(_sum_of_entries) / total
-    variance = X.total(_squares_about, mean) / total
+    ranges = X.total(ColumnRanges.of)
+    columns: Any = np.flatnonzero(ranges.least < ranges.largest)
+    n_features = len(columns)
+    if n_features in (0, X.n_features):
+        n_features, columns = X.n_features, slice(None)
+    if gamma == "auto":
+        return 1.0 / n_features
+    total = float(X.weight @ np.diff(X.offsets)) * n_features
+    mean = X.total(_sum_of_entries, columns) / total
+    variance = X.total(_squares_about, mean, columns) / total
     if not np.isfinite(variance):
         raise ValueError(
             'gamma="scale" needs the variance of the instances, which overflows; scale the features '
             '(scale="standard") or pass a number as gamma.'
         )
     # If all entries are equal, the width has no effect.
-    return 1.0 / (X.n_features * variance) if np.sqrt(variance) > 1e-14 * abs(mean) else 1.0
+    return 1.0 / (n_features * variance) if np.sqrt(variance) > 1e-14 * abs(mean) else 1.0
 
 
 def _median_gamma(blocks: Blocks) -> float:
@@ -167,14 +173,14 @@ def _median_gamma(blocks: Blocks) -> float:
     return 1.0 / square if square > 0 else 1.0
 
 
-def _sum_of_entries(block: Block) -> float:
+def _sum_of_entries(block: Block, columns: Any) -> float:
     with np.errstate(over="ignore", invalid="ignore"):
-        return float((block.weight_of_each @ block.X).sum())
+        return float((block.weight_of_each @ block.X[:, columns]).sum())
 
 
-def _squares_about(block: Block, mean: float) -> float:
+def _squares_about(block: Block, mean: float, columns: Any) -> float:
     """Compute squares from differences: the mean of squares minus the squared mean would cancel."""
-    X, weight = in_doubles(block.X), block.weight_of_each
+    X, weight = in_doubles(block.X[:, columns]), block.weight_of_each
     with np.errstate(over="ignore", invalid="ignore"):
         if sp.issparse(X):
             of_stored = np.repeat(weight, np.diff(X.indptr))

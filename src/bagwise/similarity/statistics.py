@@ -87,6 +87,9 @@ def _describe_dense(
         else:
             # In double precision, because sums and squares of large float32 values overflow.
             mean = np.add.reduceat(X, starts, axis=0, dtype=np.float64) / sizes
+            # Rounding can move the mean of equal values away from them.
+            low, high = (extreme.reduceat(X, starts, axis=0) for extreme in (np.minimum, np.maximum))
+            mean = np.clip(mean, low, high)
             if name == "std":
                 squares = np.square(X - np.repeat(mean, counts, axis=0))
                 mean = np.sqrt(np.add.reduceat(squares, starts, axis=0) / sizes)

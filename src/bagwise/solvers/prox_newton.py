@@ -68,10 +68,15 @@ class L1Problem(Protocol):
 
 
 class WarmModel(NamedTuple):
-    """Columns of a restricted problem and its last quadratic model, for warm starts on similar problems."""
+    """Columns of a restricted problem and its last quadratic model, for warm starts on similar problems.
+
+    `n_features` is the number of features of the unrestricted problem. Problems with other features cannot
+    use the model.
+    """
 
     columns: np.ndarray
     model: QuadraticModel
+    n_features: int
 
 
 class Restriction(NamedTuple):
@@ -119,7 +124,7 @@ class L1Result(SolverResult):
         """Warm start for a run on a similar problem; None without a convex quadratic model."""
         if self.restriction is None or self.model is None or not self.model.is_convex:
             return None
-        return WarmModel(self.restriction.columns, self.model)
+        return WarmModel(self.restriction.columns, self.model, len(self.point.x) - 1)
 
     def at(self, point: Point) -> L1Result:
         """Return the same result with a more accurate point."""

@@ -14,7 +14,7 @@ bit-identical for memory, files and any number of threads. Small data in memory 
   of the bags. Selected bags of a scan are read in file order and returned in the requested order.
 - `together`: independent runs (starts, penalties, folds) that share their passes.
 - `pairs`: values for pairs of bags (kernels, distances); each pair is computed once.
-- `sampling`: random samples of bags and instances, for starts.
+- `sampling`: random samples of bags and instances, for starts. `ranges`: the range of every feature.
 """
 
 from bagwise.data.blocks.base import Block, Blocks, PerBag, PerBlock, Sums, add_up, is_large, stack
@@ -22,6 +22,7 @@ from bagwise.data.blocks.cutting import block_rows, cut, cut_rows
 from bagwise.data.blocks.files import FileBlocks
 from bagwise.data.blocks.memory import MemoryBlocks, hold, sparse_in_parts
 from bagwise.data.blocks.pairs import fill_pairs, in_doubles
+from bagwise.data.blocks.ranges import ColumnRanges
 from bagwise.data.blocks.sampling import pick_instance, sample_bags
 from bagwise.data.blocks.sharing import share_out
 from bagwise.data.blocks.together import run_together
@@ -29,6 +30,7 @@ from bagwise.data.blocks.views import (
     ExtendedBlocks,
     PickedRows,
     ReweightedBlocks,
+    SelectColumns,
     SelectedBlocks,
     TransformedBlocks,
 )
@@ -36,6 +38,7 @@ from bagwise.data.blocks.views import (
 __all__ = [
     "Block",
     "Blocks",
+    "ColumnRanges",
     "ExtendedBlocks",
     "FileBlocks",
     "MemoryBlocks",
@@ -43,6 +46,7 @@ __all__ = [
     "PerBlock",
     "PickedRows",
     "ReweightedBlocks",
+    "SelectColumns",
     "SelectedBlocks",
     "Sums",
     "TransformedBlocks",

@@ -118,6 +118,20 @@ def _transformed(block: Block, f: Callable[..., Any], transform: Callable[[Any],
     return f(block._replace(X=transform(block.X)), *args)
 
 
+class SelectColumns:
+    """Select columns of a matrix, after an optional transformer; can be pickled, unlike a lambda."""
+
+    def __init__(self, columns: np.ndarray, transform: Callable[[Any], Any] | None = None):
+        self._columns = columns
+        self._transform = transform
+
+    def __call__(self, X: Any) -> Any:
+        """Return the selected columns of a matrix."""
+        if self._transform is not None:
+            X = self._transform(X)
+        return X[:, self._columns] if sp.issparse(X) else np.ascontiguousarray(X[:, self._columns])
+
+
 class ReweightedBlocks(BlocksView):
     """A view with other bag weights. Weight zero excludes a bag from every sum.
 

@@ -25,6 +25,7 @@ from bagwise.models.base import (
     Training,
     fit_scaler,
     validated_fit,
+    varying_features,
 )
 from bagwise.models.base.folds import held_out_for_stopping
 from bagwise.persist.checkpoints import CheckpointLike, identity_of, opened
@@ -302,14 +303,18 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
         blocks = bags.blocks(y, weight)
         self.scaler_ = fit_scaler(self.scale, blocks)
         if blocks.whole is None or blocks.are_large:
-            return TransformedBlocks(blocks, self._scaled_part, blocks.n_features)
-        return self._scaled(Bags(blocks.whole, blocks.offsets)).blocks(y, weight)
+            n_features = self._scaled_part(np.zeros((1, blocks.n_features))).shape[1]
+            return TransformedBlocks(blocks, self._scaled_part, n_features)
+        return Bags(self._scaled_part(blocks.whole), blocks.offsets).blocks(y, weight)
 
     def _scaled_part(self, X: Any) -> Any:
-        return self._scaled(Bags(X, np.arange(X.shape[0] + 1))).instances
+        """Return scaled instances without the features that are constant in training."""
+        X = self._scaled(Bags(X, np.arange(X.shape[0] + 1))).instances
+        varies = varying_features(self.scaler_)
+        return X if varies is None else X[:, np.flatnonzero(varies)]
 
     def _described(self, bags: Bags) -> np.ndarray:
-        return self.network_.describe(self._scaled(bags).instances)
+        return self.network_.describe(self._scaled_part(bags.instances))
 
     def _instance_scores(self, bags: Bags) -> np.ndarray:
         return self._described(bags) @ self.coef_ + self.intercept_

@@ -49,7 +49,14 @@ from bagwise.models.base.labels import (
     refuse_unknown_labels,
     training_digest,
 )
-from bagwise.models.base.scaling import SCALE_CONSTRAINT, Scaled, affine_map, fit_scaler
+from bagwise.models.base.scaling import (
+    SCALE_CONSTRAINT,
+    Scaled,
+    affine_map,
+    fit_scaler,
+    ignore_constants,
+    varying_features,
+)
 from bagwise.models.base.waist import RULE_CONSTRAINT, WaistClassifier, has_posterior
 
 __all__ = [
@@ -72,10 +79,12 @@ __all__ = [
     "encode_labels",
     "fit_scaler",
     "has_posterior",
+    "ignore_constants",
     "is_as_probable",
     "is_positive",
     "refuse_lost_classes",
     "refuse_unknown_labels",
     "training_digest",
     "validated_fit",
+    "varying_features",
 ]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.utils.validation import has_fit_parameter
 
@@ -15,7 +16,7 @@ from bagwise._core.compiled.arrays import readonly
 from bagwise._core.sklearn_private import HasMethods, StrOptions
 from bagwise.data.bags import Bags
 from bagwise.data.bags.parts import LARGEST
-from bagwise.data.blocks import Block, Blocks
+from bagwise.data.blocks import Block, Blocks, ColumnRanges
 from bagwise.models.base.labels import Training
 from bagwise.models.base.rank_scaler import RankScaler
 
@@ -26,36 +27,79 @@ SCALE_CONSTRAINT: list[Any] = [
     None,
 ]
 
+# Features whose values differ by this share are constant except for rounding errors.
+_ROUNDING = 4 * float(np.finfo(np.float64).eps)
+
 
 def fit_scaler(scale: Any, blocks: Blocks) -> Any:
-    """Fit the transformer selected by `scale` to the instances; return None for ``scale=None``.
+    """Fit the transformer selected by `scale` to the instances; return None if the instances do not change.
 
-    Every instance has the weight of its bag. CSR instances stay sparse: "standard" then only divides,
-    "minmax" divides by the largest absolute value, and "rank" subtracts the rank of zero. These three options
+    Every instance has the weight of its bag. A feature that is constant in training becomes 0, in training
+    and in new bags (`ignore_constants`). CSR instances stay sparse: "standard" then only divides, "minmax"
+    divides by the largest absolute value, and "rank" subtracts the rank of zero. These three options and None
     are computed block by block in one pass. Other transformers are fitted to all instances at once.
     """
-    if scale is None:
-        return None
     X = blocks.whole
     if isinstance(scale, str) and scale == "rank":
-        return RankScaler()._fit_blocks(blocks)
+        scaler = RankScaler()._fit_blocks(blocks)
+        is_constant = np.array([len(values) == 1 for values in scaler.values_])
+        return ignore_constants(scaler, is_constant) if is_constant.any() else scaler
     if isinstance(scale, str) and not sp.issparse(X):
         return blocks.total(moments_of_columns).as_scaler(scale)
-    if X is None:
+    if scale is not None and X is None:
         raise TypeError(
             f"scale={scale!r} must be fitted to all instances at once, but these are read from files in "
             'blocks; use "standard", "minmax", "rank" or None, or pass X.load() if the bags fit in memory.'
         )
+    ranges = blocks.total(ColumnRanges.of)
+    is_constant = ~(ranges.least < ranges.largest)
+    if scale is None:
+        unit = StandardScaler(with_mean=False, with_std=False).fit(np.zeros((1, blocks.n_features)))
+        return ignore_constants(unit, is_constant) if is_constant.any() else None
+    scaler = _fit_to_all(scale, X, np.repeat(blocks.weight, np.diff(blocks.offsets)))
+    if not is_constant.any():
+        return scaler
+    if affine_map(scaler) is not None or isinstance(scaler, RankScaler):
+        return ignore_constants(scaler, is_constant)
+    # Other transformers may replace the features; they always see the constants of the training instances.
+    constants = MinMaxScaler().fit(np.zeros((1, len(is_constant))))
+    constants.scale_, constants.min_ = (~is_constant).astype(float), np.where(is_constant, ranges.least, 0.0)
+    return Pipeline([("constants", constants), ("scale", scaler)])
+
+
+def _fit_to_all(scale: Any, X: Any, weight: np.ndarray) -> Any:
+    """Fit a scikit-learn scaler to CSR instances, or a clone of the transformer `scale` to any instances."""
     if isinstance(scale, str):
         scaler = StandardScaler(with_mean=False) if scale == "standard" else MaxAbsScaler()
     else:
         scaler = clone(scale)
-    fit_params, weight = {}, np.repeat(blocks.weight, np.diff(blocks.offsets))
+    fit_params = {}
     if not weight.all():
         X, weight = X[weight > 0], weight[weight > 0]
     if (weight != weight[0]).any() and has_fit_parameter(scaler, "sample_weight"):
         fit_params["sample_weight"] = weight
     return scaler.fit(X, **fit_params)
+
+
+def ignore_constants(scaler: Any, is_constant: np.ndarray) -> Any:
+    """Change a fitted scaler so that it transforms all values of the constant features to 0.
+
+    The rounded mean of a large constant differs from it. The difference would be a new feature, on which
+    predictions depend, and new bags can have other values.
+    """
+    match scaler:
+        case RankScaler():
+            # All values get the rank 0.5, from which the same shift is subtracted.
+            for j in np.flatnonzero(is_constant):
+                scaler.cumulative_[j] = np.full(2, 0.5)
+                scaler.shift_[j] = 0.5
+        case MinMaxScaler():
+            scaler.scale_[is_constant] = scaler.min_[is_constant] = 0.0
+        case _:  # these two divide by `scale_`
+            if isinstance(scaler, StandardScaler):
+                scaler.with_std = True
+            scaler.scale_ = np.where(is_constant, np.inf, 1.0 if scaler.scale_ is None else scaler.scale_)
+    return scaler
 
 
 @dataclass(frozen=True)
@@ -89,15 +133,17 @@ class ColumnMoments:
 
     def as_scaler(self, scale: str) -> StandardScaler | MinMaxScaler:
         """Return the scikit-learn scaler, as if it had been fitted to the instances."""
+        size = np.maximum(np.abs(self.least), np.abs(self.largest))
+        is_constant = self.largest - self.least <= _ROUNDING * size
+        scaler: StandardScaler | MinMaxScaler
         if scale == "minmax":
-            return MinMaxScaler().fit(np.stack([self.least, self.largest]))
-        scaler = StandardScaler().fit(np.stack([self.least, self.largest]))
-        scaler.n_samples_seen_, scaler.mean_, scaler.var_ = self.n, self.mean, self.squares / self.weight
-        # Do not divide columns that are constant up to rounding.
-        error = self.n * np.finfo(np.float64).eps
-        is_constant = scaler.var_ <= error * scaler.var_ + np.square(error * scaler.mean_)
-        scaler.scale_ = np.where(is_constant, 1.0, np.sqrt(scaler.var_))
-        return scaler
+            scaler = MinMaxScaler().fit(np.stack([self.least, self.largest]))
+        else:
+            scaler = StandardScaler().fit(np.stack([self.least, self.largest]))
+            mean = np.where(is_constant, self.least, self.mean)
+            scaler.n_samples_seen_, scaler.mean_, scaler.var_ = self.n, mean, self.squares / self.weight
+            scaler.scale_ = np.where(scaler.var_ > 0, np.sqrt(scaler.var_), 1.0)
+        return ignore_constants(scaler, is_constant) if is_constant.any() else scaler
 
 
 def moments_of_columns(block: Block) -> ColumnMoments:
@@ -128,6 +174,15 @@ def affine_map(scaler: Any) -> tuple[np.ndarray | float, np.ndarray | float] | N
     return None
 
 
+def varying_features(scaler: Any) -> np.ndarray | None:
+    """Return the mask of the features that a fitted scaler does not ignore; None if it ignores none, or all."""
+    if isinstance(scaler, RankScaler):
+        varies = np.array([cumulative[-1] == 1.0 for cumulative in scaler.cumulative_])
+    else:
+        varies = np.atleast_1d(1.0 if (affine := affine_map(scaler)) is None else affine[0]) != 0
+    return varies if varies.any() and not varies.all() else None
+
+
 def _moves(scaler: Any) -> bool:
     """Return whether the scaler was fitted to dense instances and shifts their values."""
     return isinstance(scaler, MinMaxScaler) or (isinstance(scaler, StandardScaler) and scaler.with_mean)
@@ -143,6 +198,11 @@ class Scaled:
         """Fit ``scaler_`` to the training instances; return the training data with scaled bags."""
         self.scaler_ = fit_scaler(self.scale, training.bags.blocks(training.y, training.weight))
         return training._replace(bags=self._scaled(training.bags))
+
+    def _n_varying(self, bags: Bags) -> int:
+        """Return the number of features of scaled bags that are not constant in training."""
+        varies = varying_features(self.scaler_)
+        return bags.n_features if varies is None else int(varies.sum())
 
     def _scaled_instances(self, bags: Bags) -> Any:
         """Return the scaled instances, in the precision of the scaler's output."""

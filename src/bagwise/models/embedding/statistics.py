@@ -101,7 +101,8 @@ class BagStatistics(Scaled, BagTransformer):
             raise ValueError(f"quantiles has {outside[0]!r}; expected values from 0 to 1.")
         if len(self.statistics) + len(self.quantiles) == 0:
             raise ValueError("statistics and quantiles are both empty; specify at least one.")
-        self.scaler_ = fit_scaler(self.scale, self._read(X, reset=True).blocks())
+        bags = self._read(X, reset=True)
+        self.scaler_ = None if self.scale is None else fit_scaler(self.scale, bags.blocks())
         return self
 
     def transform(self, X: BagsLike) -> np.ndarray:

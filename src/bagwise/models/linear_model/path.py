@@ -208,6 +208,8 @@ def fit_path(
     rule = start_fixed(make_rule(model.rule), blocks.offsets, blocks.y)
     problem = make_problem(blocks, scaler, rule, fit_intercept=model.fit_intercept)
     control = Control(tol or model.tol, model.max_iter, checkpoint=checkpoint)
+    # In a fold, further features may be constant.
+    warm = {a: w for a, w in (warm_models or {}).items() if w.n_features == problem.n_features}
     with blas_threads_for(blocks.n_values):
         # A smaller tolerance than for the path, so that the largest alpha is exact.
         null = blocks.exclusive(fit_null, problem, replace(control, tol=1e-3 * control.tol))
@@ -216,7 +218,7 @@ def fit_path(
             solver = PathSolver(lasso, null, model.l1_ratio, control)
             alpha_max, learned = solver.alpha_max, solver.warm_models
             grid, is_automatic = _make_grid(alphas, eps, alpha_max)
-            result = both_ways_on(solver, grid, warm_models or {}, both_ways=both_ways, beyond=is_automatic)
+            result = both_ways_on(solver, grid, warm, both_ways=both_ways, beyond=is_automatic)
             if exactly:
                 result = result._replace(solutions=finish(lasso, result.solutions, control))
         else:
@@ -224,7 +226,7 @@ def fit_path(
             grid, is_automatic = _make_grid(alphas, eps, alpha_max)
             large = LargePath(problem, null, model.l1_ratio, control, alpha_max)
             options = {"both_ways": both_ways, "beyond": is_automatic}
-            result, learned = large.solve(sample, grid, warm_models or {}, **options)
+            result, learned = large.solve(sample, grid, warm, **options)
     originals = [problem.scaling.to_original(solution.x) for solution in result.solutions]
     path = MILRPath(
         alphas=result.alphas,

@@ -15,11 +15,12 @@ from sklearn.utils import column_or_1d
 from bagwise._core.interrupt import interruptible
 from bagwise._core.types import Seed
 from bagwise.data.bags import aligned, as_bags, is_scan
+from bagwise.data.blocks import SelectColumns
 from bagwise.exceptions import ConvergenceWarning
 from bagwise.models.base import BagsLike, Training, bag_weights
 from bagwise.models.base.folds import cut_in_two
 from bagwise.models.linear_model.inference.kept import Kept
-from bagwise.models.linear_model.inference.likelihood import SelectColumns, likelihood_of
+from bagwise.models.linear_model.inference.likelihood import likelihood_of
 from bagwise.models.linear_model.inference.trust import why_no_errors
 from bagwise.models.linear_model.logistic import MILogisticRegression
 from bagwise.rules import Rule

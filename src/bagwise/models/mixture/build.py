@@ -17,9 +17,11 @@ from bagwise._core.compiled.arrays import readonly
 from bagwise.data.blocks import (
     Block,
     Blocks,
+    ColumnRanges,
     MemoryBlocks,
     SelectedBlocks,
     Sums,
+    TransformedBlocks,
     cut,
     cut_rows,
     hold,
@@ -61,6 +63,8 @@ class Ground(NamedTuple):
         The bags; small data are in memory, in float64.
     is_complete : bool
         Whether no instance has a missing value.
+    constants : Constants or None
+        The constant features, which the blocks no longer have.
     """
 
     family: Family
@@ -68,28 +72,71 @@ class Ground(NamedTuple):
     n_components: tuple[int, int]
     blocks: Blocks
     is_complete: bool
+    constants: Constants | None
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Features that are constant in training, and that a mixture leaves out.
+
+    Attributes
+    ----------
+    varies : array of bool, shape (n_features,)
+        Mask of the other features.
+    values : array of shape (n_features,)
+        Smallest observed value of every feature; of a constant feature, its only value.
+    """
+
+    varies: np.ndarray
+    values: np.ndarray
+
+    def left_out(self, X: Any) -> Any:
+        """Return instances without the constant features."""
+        return np.ascontiguousarray(X[:, self.varies])
+
+    def filled_in(self, X: Any) -> np.ndarray:
+        """Return instances with all features, the inverse of `left_out`."""
+        filled = np.tile(self.values, (len(X), 1))
+        filled[:, self.varies] = X
+        return filled
 
 
 def prepare(family: Family, prior: Any, n_components: tuple[int, int], blocks: Blocks) -> Ground:
-    """Resolve the user's prior on all instances: one pass, or two if the bags are small."""
+    """Resolve the user's prior on all instances: one pass, or two if the bags are small.
+
+    If some features are constant, it takes another pass.
+    """
     if not blocks.are_large:
         blocks = hold(blocks, np.float64)
-    sums, n_missing = blocks.total(_look_at_all, family, blocks.begins)
+    sums, is_complete, constants = look_at_all(family, blocks)
+    if constants is not None:
+        blocks = TransformedBlocks(blocks, constants.left_out, int(constants.varies.sum()))
+        if not blocks.are_large:
+            blocks = hold(blocks)
+        sums, is_complete, _ = look_at_all(family, blocks)
     resolved = family.start(sums, sum(n_components), prior)
-    return Ground(family, resolved, n_components, blocks, n_missing == 0)
+    return Ground(family, resolved, n_components, blocks, is_complete, constants)
 
 
-def look_at(block: Block, family: Family, begins: np.ndarray) -> Any:
-    """Compute the start statistics of a family; errors report rows among all instances."""
+def look_at_all(family: Family, blocks: Blocks) -> tuple[Any, bool, Constants | None]:
+    """Return the start statistics of a family, whether no value is missing, and constants to leave out."""
+    sums, n_missing, *ranges = blocks.total(_look_at, family, blocks.begins)
+    constants = None
+    if ranges and not family.describes_constants:
+        varies = ranges[0].least < ranges[0].largest
+        if varies.any() and not varies.all():
+            constants = Constants(varies, ranges[0].least)
+    return sums, n_missing == 0, constants
+
+
+def _look_at(block: Block, family: Family, begins: np.ndarray) -> Sums:
+    """Look at a block; errors report rows among all instances."""
     with rows_named_by(np.r_[block.rows(begins)]):
-        return start_statistics_of(family, block.X, block.weight_of_each)
-
-
-def _look_at_all(block: Block, family: Family, begins: np.ndarray) -> Sums:
-    has_missing = is_matrix(block.X) and any(
-        np.isnan(block.X[rows]).any() for rows in cut_rows(len(block.X), part_rows(block.X))
-    )
-    return Sums((look_at(block, family, begins), int(has_missing)))
+        sums = start_statistics_of(family, block.X, block.weight_of_each)
+    if not is_matrix(block.X):
+        return Sums((sums, 0))
+    has_missing = any(np.isnan(block.X[rows]).any() for rows in cut_rows(len(block.X), part_rows(block.X)))
+    return Sums((sums, int(has_missing), ColumnRanges.of(block)))
 
 
 def build_model(
@@ -103,7 +150,7 @@ def build_model(
         The model, and the bags that EM iterates over. Bags are left out if all their instances are known to
         be negative and their sums are sufficient.
     """
-    family, prior, n_components, blocks, is_complete = ground
+    family, prior, n_components, blocks, is_complete, _ = ground
     pure = rule.pure_bags(blocks.y)
     one_negative = n_components[1] == 1
     # Starts are drawn from all instances, or from a sample that is small compared with a block.

@@ -13,6 +13,7 @@ from bagwise._core.checkpoint import CheckpointLocation
 from bagwise._core.sklearn_private import HasMethods, Interval, StrOptions
 from bagwise._core.types import ClassWeight, PositiveLabel, Seed
 from bagwise.data.bags import Bags
+from bagwise.data.blocks import TransformedBlocks
 from bagwise.data.scanned import ScannedBags
 from bagwise.families import FAMILIES, Family, make_family
 from bagwise.families.parts import sufficient_of
@@ -25,7 +26,7 @@ from bagwise.models.base import (
     validated_fit,
 )
 from bagwise.models.linear_model import MILogisticRegression
-from bagwise.models.mixture.build import look_at
+from bagwise.models.mixture.build import Constants, look_at_all
 from bagwise.persist.checkpoints import CheckpointLike, identity_of, opened
 from bagwise.rules import Rule
 from bagwise.solvers.result import Recorded
@@ -115,6 +116,7 @@ class DiscriminativeMixture(Recorded, WaistClassifier):
     model_: MILogisticRegression
     n_passes_: int
     rule_: Rule
+    _constants: Constants | None = None
 
     _accepts_sparse = False
     _streams = True
@@ -196,7 +198,11 @@ class DiscriminativeMixture(Recorded, WaistClassifier):
     def _fit(self, training: Training, location: CheckpointLocation) -> None:
         bags, y, weight = training
         family, blocks = make_family(self.family), bags.blocks(y, weight)
-        self.family_ = family.settled(blocks.total(look_at, family, blocks.begins))
+        sums, _, self._constants = look_at_all(family, blocks)
+        if self._constants is not None:
+            n_varying = int(self._constants.varies.sum())
+            sums, _, _ = look_at_all(family, TransformedBlocks(blocks, self._constants.left_out, n_varying))
+        self.family_ = family.settled(sums)
         self.model_ = MILogisticRegression(
             self.rule,
             alpha=self.alpha,
@@ -221,10 +227,15 @@ class DiscriminativeMixture(Recorded, WaistClassifier):
 
     def _statistics(self, bags: Bags | ScannedBags) -> Bags | ScannedBags:
         """Return bags of sufficient statistics; for `ScannedBags`, they are computed on reading."""
-        sufficient = functools.partial(sufficient_of, self.family_)
+        sufficient = functools.partial(_sufficient, self.family_, self._constants)
         if isinstance(bags, ScannedBags):
             return bags.transformed(sufficient)
         return Bags(sufficient(bags.instances), bags.offsets)
 
     def _log_odds(self, bags: Bags) -> np.ndarray:
         return self.model_.decision_function_instances(self._statistics(bags))
+
+
+def _sufficient(family: Family, constants: Constants | None, X: Any) -> np.ndarray:
+    """Return the sufficient statistics of the features that vary in training."""
+    return sufficient_of(family, X if constants is None else constants.left_out(X))

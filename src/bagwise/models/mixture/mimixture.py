@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, Literal, Self
@@ -20,6 +21,7 @@ from bagwise.data.bags import Bags
 from bagwise.data.blocks import SelectedBlocks
 from bagwise.families import FAMILIES, Family, make_family
 from bagwise.families.parts import check_all
+from bagwise.families.refusal import columns_named_by
 from bagwise.models.base import (
     RULE_CONSTRAINT,
     BagsLike,
@@ -30,7 +32,7 @@ from bagwise.models.base import (
 )
 from bagwise.models.base.calibration import fit_exponent, held_out_scores
 from bagwise.models.mixture.bound import bayes_error_bound
-from bagwise.models.mixture.build import Ground, build_model, prepare, read_n_components
+from bagwise.models.mixture.build import Constants, Ground, build_model, prepare, read_n_components
 from bagwise.models.mixture.model import (
     MixtureParams,
     Start,
@@ -215,6 +217,8 @@ class MIMixture(Recorded, WaistClassifier):
     log_likelihood_: float
     n_passes_: int
 
+    _constants: Constants | None = None
+
     _accepts_sparse = False
     _streams = True
     _learns_from_positives_only = True
@@ -277,8 +281,16 @@ class MIMixture(Recorded, WaistClassifier):
     def _read(self, X: BagsLike, *, reset: bool = False, whole: bool = True) -> Bags:
         bags = super()._read(X, reset=reset, whole=whole)
         if whole and not reset:
-            check_all(self.family_, bags.instances, self.params_.components[0])
+            named = nullcontext()
+            if self._constants is not None:
+                named = columns_named_by(np.flatnonzero(self._constants.varies))
+            with named:
+                check_all(self.family_, self._seen(bags), self.params_.components[0])
         return bags
+
+    def _seen(self, bags: Bags) -> Any:
+        """Return the instances without the features that are constant in training."""
+        return bags.instances if self._constants is None else self._constants.left_out(bags.instances)
 
     @validated_fit
     def fit(
@@ -386,12 +398,12 @@ class MIMixture(Recorded, WaistClassifier):
         self.__dict__.pop("information_cost_history_", None)  # of an earlier fit
         if best.watched and used.any():
             self.information_cost_history_ = np.array(best.watched) / (np.log(2) * weight[used != 0].sum())
-        self.family_, self.prior_ = ground.family, ground.prior
+        self.family_, self.prior_, self._constants = ground.family, ground.prior, ground.constants
         params = best.x
         log_prior = self.family_.log_prior_all(params.components, self.prior_) + params.rule.log_prior()
         self.log_likelihood_ = -best.value - log_prior
         if self.supervision == "none":
-            params = name_components(self.family_, params, SelectedBlocks(blocks, y == 0))
+            params = name_components(self.family_, params, SelectedBlocks(ground.blocks, y == 0))
         self.n_passes_ = blocks.n_passes
         self._keep(params)
         return self
@@ -433,20 +445,23 @@ class MIMixture(Recorded, WaistClassifier):
 
     def _keep(self, params: MixtureParams) -> None:
         """Set the fitted attributes that describe the parameters."""
-        p = params.n_positive
+        p, components = params.n_positive, params.components
+        if self._constants is not None:
+            varies, values = self._constants.varies, self._constants.values
+            components = [self.family_.with_constants(each, varies, values) for each in components]
         self.params_ = params
         self.exponent_ = 1.0
         self.rule_ = params.rule
         self.positive_rate_ = float(np.exp(params.log_rate[1]))
-        self.positive_components_ = list(params.components[:p])
-        self.negative_components_ = list(params.components[p:])
+        self.positive_components_ = list(components[:p])
+        self.negative_components_ = list(components[p:])
         self.positive_weights_ = np.exp(params.log_weights[:p])
         self.negative_weights_ = np.exp(params.log_weights[p:])
 
     # ------------------------------------------------------------------ predictions
 
     def _class_log_joint(self, bags: Bags) -> np.ndarray:
-        joint = component_log_joint(self.family_, bags.instances, self.params_)
+        joint = component_log_joint(self.family_, self._seen(bags), self.params_)
         return class_log_joint(joint, self.params_.n_positive)
 
     def _log_odds(self, bags: Bags) -> np.ndarray:
@@ -606,7 +621,8 @@ class MIMixture(Recorded, WaistClassifier):
             for k, component in enumerate(params.components[members]):
                 parts.append(self.family_.sample(component, int((choice == k).sum()), rng))
                 positions.append(rows[choice == k])
-        return Bags.from_list(parts).instances.take(np.argsort(np.concatenate(positions)), axis=0)
+        drawn = Bags.from_list(parts).instances.take(np.argsort(np.concatenate(positions)), axis=0)
+        return drawn if self._constants is None else self._constants.filled_in(drawn)
 
     def _count_parameters(self) -> int:
         rates = 1 + len(self.params_.components) - 2

@@ -250,7 +250,7 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
         )
         results: list[SolverResult] = []
         with blas_threads_for(bags.n_instances * bags.n_features):
-            for start in self._starts(training, location.seed(self.random_state)):
+            for start in self._starts(training, scaling.n_features, location.seed(self.random_state)):
                 result = minimize_smooth(problem.value_and_gradient, start.ravel(), control)
                 results.append(as_totals(result, problem.total))
                 reporter.start(len(results) - 1, self.n_init, results[-1])
@@ -268,16 +268,16 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
         # In a fit to two classes, the first class is the background.
         return self.background or not self._has_columns
 
-    def _starts(self, training: Training, random_state: Any) -> list[np.ndarray]:
+    def _starts(self, training: Training, n_features: int, random_state: Any) -> list[np.ndarray]:
         """Return the starts: zero coefficients, then random ones, with intercepts from label frequencies."""
         bags, labels, weight = training
         n_labels = labels.shape[1]
         share = np.clip(weight @ labels / weight.sum(), 0.01, 0.99)
         rate = -np.expm1(np.log1p(-share) / bags.sizes.mean())
         rng = check_random_state(random_state)
-        starts = np.zeros((self.n_init, n_labels, bags.n_features + 1))
+        starts = np.zeros((self.n_init, n_labels, n_features + 1))
         starts[:, :, -1] = np.log(rate) - np.log(max(0.1, 1.0 - rate.sum()))
-        spread = 1.0 / np.sqrt(bags.n_features)
+        spread = 1.0 / np.sqrt(n_features)
         starts[1:, :, :-1] = rng.normal(scale=spread, size=starts[1:, :, :-1].shape)
         is_convex = bool((bags.sizes == 1).all())
         return list(starts[:1] if is_convex else starts)

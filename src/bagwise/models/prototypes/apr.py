@@ -151,7 +151,8 @@ class APRClassifier(InstanceScoreClassifier):
         is_positive = np.repeat(y == 1, bags.sizes)
         inside, outside = Z[is_positive], Z[~is_positive]
         offsets = np.append(0, np.cumsum(bags.sizes[positive]))
-        features, self.n_rounds_ = np.arange(Z.shape[1]), 0
+        # If no feature varies, the box has no sides and contains everything.
+        features, self.n_rounds_ = np.flatnonzero(np.isfinite(scaler.scale_)), 0
         while True:
             raise_if_stopped()
             chosen = grow(inside[:, features], offsets)
@@ -175,7 +176,7 @@ class APRClassifier(InstanceScoreClassifier):
     def _instance_scores(self, bags: Bags) -> np.ndarray:
         X = bags.instances[:, self.features_].astype(np.float64, copy=False)
         half = 0.5 * self.upper_ - 0.5 * self.lower_
-        return (np.minimum(X - self.lower_, self.upper_ - X) / half).min(axis=1)
+        return (np.minimum(X - self.lower_, self.upper_ - X) / half).min(axis=1, initial=1.0)
 
 
 def first_choice(X: np.ndarray, offsets: np.ndarray) -> int:

@@ -24,6 +24,7 @@ from bagwise.models.base import (
     Training,
     WaistClassifier,
     validated_fit,
+    varying_features,
 )
 from bagwise.models.prototypes.density_problem import DensityProblem, distance, distinct_optima, log_odds
 from bagwise.persist.checkpoints import CheckpointLike, identity_of, opened
@@ -198,7 +199,9 @@ class DiverseDensity(Recorded, Scaled, WaistClassifier):
     def _fit(self, training: Training, checkpoint: CheckpointLocation) -> None:
         bags, y, weight = training
         self.rule_ = start_fixed(self._make_rule(), bags.offsets, y)
-        problem = DensityProblem(bags.instances, bags.offsets, y, weight, self.rule_)
+        varies = varying_features(self.scaler_)
+        X = bags.instances if varies is None else bags.instances[:, varies]
+        problem = DensityProblem(X, bags.offsets, y, weight, self.rule_)
         starts = self._starts(problem, bags, weight, checkpoint.seed(self.random_state))
         reporter = Reporter(type(self).__name__, self.verbose)
         control = Control(
@@ -215,9 +218,17 @@ class DiverseDensity(Recorded, Scaled, WaistClassifier):
                 break
         best = record_result(self, results)
         self.log_likelihood_ = -best.value
+        optima, self.local_objectives_ = distinct_optima(results)
         self.target_, scales = np.split(best.x, 2)
         self.feature_scales_ = np.abs(scales)
-        self.local_optima_, self.local_objectives_ = distinct_optima(results)
+        self.local_optima_ = optima
+        if varies is not None:
+            # A scale of 0 removes a constant feature from the distances.
+            for name in ("target_", "feature_scales_", "local_optima_"):
+                part = getattr(self, name)
+                whole = np.zeros((*part.shape[:-1], len(varies)))
+                whole[..., varies] = part
+                setattr(self, name, whole)
 
     def _make_rule(self) -> Rule:
         return make_rule(self.rule)

@@ -77,8 +77,10 @@ class SetKernelEstimator(Scaled, BagEstimator):
     def _make_basis(self, training: Training, chosen: np.ndarray | None, degree: int) -> BagBasis:
         if chosen is None:
             centers = self._scaled(self.centers)
-            return BagBasis(self.kernel, degree, centers, np.ones(len(centers)))
-        return BagBasis(self.kernel, degree, training.bags[chosen], training.weight[chosen])
+            weight = np.ones(len(centers))
+        else:
+            centers, weight = training.bags[chosen], training.weight[chosen]
+        return BagBasis(self.kernel, degree, centers, weight, self._n_varying(training.bags))
 
 
 class PUClassifier(Scaled, ScoreClassifier):

@@ -43,12 +43,15 @@ class BagBasis:
         The centers, with the same scaling as the bags.
     weight : array of shape (n_centers,)
         Weights of the centers.
+    n_features : int or None
+        Number of features that are not constant in training; None for all.
     """
 
     kernel: str | Callable[..., Any]
     degree: int
     centers: Bags
     weight: np.ndarray
+    n_features: int | None = None
 
     def __call__(self, bags: Bags) -> np.ndarray:
         """Return the features of bags, shape (n_bags, n_centers)."""
@@ -65,7 +68,7 @@ class BagBasis:
                 )
             return matrix
         # Dividing by the number of statistics keeps the kernel of scaled features within [1, 2 ** degree].
-        n_statistics = bags.n_features * (2 if self.kernel == "minimax" else 1)
+        n_statistics = (self.n_features or bags.n_features) * (2 if self.kernel == "minimax" else 1)
         parameters = ("poly", 1.0 / n_statistics, self.degree, 1.0)
         polynomial = InstanceKernel(*parameters)
         center_vectors = (

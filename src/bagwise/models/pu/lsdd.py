@@ -97,7 +97,7 @@ class LSDDScore(DifferenceClassifier):
             rows.append(np.mean(of_folds, axis=0))
         # The scaling of the basis functions omits a factor that depends on gamma. Here it is a shift of the
         # logarithm of the criterion.
-        shift = 0.5 * parts.training.bags.n_features * np.log(2.0 * np.array(gammas) / np.pi)
+        shift = 0.5 * self._n_varying(parts.training.bags) * np.log(2.0 * np.array(gammas) / np.pi)
         return _signed_log(np.array(rows), shift[:, None])
 
     def _solve(self, parts: _TrainingBags) -> None:

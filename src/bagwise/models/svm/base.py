@@ -24,6 +24,8 @@ from bagwise.models.base import (
     ScoreClassifier,
     Training,
     class_factors,
+    ignore_constants,
+    varying_features,
 )
 from bagwise.models.base.calibration import fit_threshold, held_out_scores
 from bagwise.models.svm.problem import BagMarginProblem, InstanceGram, Machine, hinge
@@ -93,7 +95,10 @@ class KernelClassifier(Scaled, ScoreClassifier):
             # increase rounding errors.
             origin = far_origin(scaled.bags.instances)
             if origin is not None:
+                varies = varying_features(self.scaler_)
                 self.scaler_ = StandardScaler(with_std=False).fit(origin[None, :])
+                if varies is not None:
+                    ignore_constants(self.scaler_, ~varies)
                 return training._replace(bags=self._scaled(training.bags))
         return scaled
 

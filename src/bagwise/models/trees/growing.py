@@ -15,7 +15,8 @@ class OrderedFeatures:
 
     Trees only compare values, so ranks lose no information. scikit-learn's trees use single precision, which
     would merge neighboring times or coordinates and overflow at 1e39; ranks are small integers. For sparse
-    instances, ranks are counted from the value zero, so that zeros remain zero.
+    instances, ranks are counted from the value zero, so that zeros remain zero. Constant features are left
+    out, because scikit-learn breaks ties between splits by a random permutation of all features.
 
     Parameters
     ----------
@@ -30,6 +31,7 @@ class OrderedFeatures:
     def __init__(self, X: Any):
         self.levels: list[np.ndarray] = []
         self._zero: list[int] = []
+        varies = np.ones(X.shape[1], dtype=bool)
         if sp.issparse(X):
             ranks = X.tocsc(copy=True).astype(np.float64)
             for k in range(X.shape[1]):
@@ -37,7 +39,10 @@ class OrderedFeatures:
                 levels = np.union1d(ranks.data[column], 0.0)
                 self._keep(levels, int(np.searchsorted(levels, 0.0)))
                 ranks.data[column] = np.searchsorted(levels, ranks.data[column]) - self._zero[-1]
-            ranks = ranks.astype(np.float32)
+                has_zero = column.stop - column.start < X.shape[0] or (ranks.data[column] == 0).any()
+                varies[k] = len(levels) - (not has_zero) > 1
+            self._features = np.flatnonzero(varies if varies.any() else ~varies)
+            ranks = ranks[:, self._features].astype(np.float32)
             # Trees are grown on columns and applied to rows; scikit-learn requires 32-bit indices.
             for name in ("indices", "indptr"):
                 setattr(ranks, name, getattr(ranks, name).astype(np.int32))
@@ -47,7 +52,9 @@ class OrderedFeatures:
         for k in range(X.shape[1]):
             levels, ranks[:, k] = np.unique(X[:, k].astype(np.float64, copy=False), return_inverse=True)
             self._keep(levels, 0)
-        self._to_grow = self._to_send = ranks
+            varies[k] = len(levels) > 1
+        self._features = np.flatnonzero(varies if varies.any() else ~varies)
+        self._to_grow = self._to_send = ranks if varies.all() else ranks[:, self._features]
 
     def _keep(self, levels: np.ndarray, zero: int) -> None:
         self.levels.append(levels)
@@ -62,7 +69,8 @@ class OrderedFeatures:
         tree.fit(self._to_grow, target, sample_weight=weight, check_input=False)
         leaf = tree.apply(self._to_send, check_input=False)
         grown = tree.tree_
-        feature = np.where(grown.children_left < 0, -1, grown.feature).astype(np.int64)
+        is_leaf = grown.children_left < 0
+        feature = np.where(is_leaf, -1, self._features[np.where(is_leaf, 0, grown.feature)])
         threshold = np.zeros(len(feature))
         for node in np.flatnonzero(feature >= 0):
             k = feature[node]

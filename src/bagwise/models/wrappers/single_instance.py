@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -17,6 +18,7 @@ from bagwise._core.interrupt import interruptible
 from bagwise._core.sklearn_private import HasMethods, Interval, available_if
 from bagwise._core.types import PositiveLabel, Seed
 from bagwise.data.bags import Bags
+from bagwise.data.blocks import ColumnRanges
 from bagwise.models.base import RULE_CONSTRAINT, BagsLike, WaistClassifier, has_posterior, validated_fit
 from bagwise.models.base.streaming import in_files, in_memory, passes
 from bagwise.rules import Rule, make_rule
@@ -79,6 +81,8 @@ class SingleInstanceClassifier(WaistClassifier):
 
     rule_: Rule
     estimator_: Any
+    # The value of every feature that is constant in training, NaN for the other features; None without any.
+    _constants: np.ndarray | None = None
 
     _parameter_constraints: dict[str, Any] = {
         "estimator": [HasMethods(["fit", "predict"]), None],
@@ -136,6 +140,9 @@ class SingleInstanceClassifier(WaistClassifier):
         self
         """
         bags, y, weight = self._read_training(X, y, sample_weight)
+        ranges = bags.blocks(y, weight).total(ColumnRanges.of)
+        is_constant = ranges.least == ranges.largest
+        self._constants = np.where(is_constant, ranges.least, np.nan) if is_constant.any() else None
         self.rule_ = make_rule(self.rule).start(bags.offsets, y)
         inside = clone(self._inside())
         learns = inside.partial_fit if in_files(bags) else inside.fit
@@ -159,7 +166,7 @@ class SingleInstanceClassifier(WaistClassifier):
             else:
                 bags = in_memory(bags)
                 of_each = weights(np.repeat(weight, bags.sizes))
-                self.estimator_ = inside.fit(bags.instances, np.repeat(y, bags.sizes), **of_each)
+                self.estimator_ = inside.fit(self._seen(bags.instances), np.repeat(y, bags.sizes), **of_each)
         return self
 
     @property
@@ -171,9 +178,27 @@ class SingleInstanceClassifier(WaistClassifier):
         labels = partial(self._encode_known, y)
         return -float(np.maximum(self._by_blocks(X, self._log_proba_of, labels), np.log(1e-6)).mean())
 
+    def _seen(self, X: Any) -> Any:
+        """Replace the features that are constant in training.
+
+        A classifier from the user sees the training instances as they are. In new instances, known values of
+        a constant are replaced by the constant. The default classifier and sparse instances have zeros.
+        """
+        if self._constants is None:
+            return X
+        columns = np.flatnonzero(~np.isnan(self._constants))
+        if sp.issparse(X):
+            X = X.copy()
+            X.data[np.isin(X.indices, columns)] = 0.0
+            return X
+        values = np.zeros(len(columns)) if self.estimator is None else self._constants[columns]
+        X = X.copy()
+        X[:, columns] = np.where(np.isnan(X[:, columns]), np.nan, values)
+        return X
+
     def _log_odds(self, bags: Bags) -> np.ndarray:
         # Use float64, so that the predictions of an instance do not depend on the other instances.
-        inside, X = self.estimator_, bags.instances.astype(np.float64, copy=False)
+        inside, X = self.estimator_, self._seen(bags.instances.astype(np.float64, copy=False))
         if not hasattr(inside, "predict_proba"):
             return inside.decision_function(X)
         # A forest can predict a probability of 0 or 1; rules accept infinite log-odds.

@@ -14,8 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._core.compiled.arrays import readonly, refuse_other_widths
-from bagwise.data.blocks import Blocks, TransformedBlocks
-from bagwise.models.base import affine_map
+from bagwise.data.blocks import Blocks, SelectColumns, TransformedBlocks
+from bagwise.models.base import affine_map, varying_features
 
 # Larger matrices are never copied, not even partially.
 COPY_BYTES = 64 * 2**20
@@ -32,9 +32,12 @@ class Scaling:
     Parameters
     ----------
     n_features : int
-        Number of features.
+        Number of features with a coefficient.
     factor, shift : array of shape (n_features,) or float
         The scaling.
+    varies : array of bool or None
+        Mask of these features among the original ones; None if all original features have a coefficient. The
+        other features are constant, and their coefficients are zero.
     is_scaled : bool
         Whether the instances have already been scaled. `factor` and `shift` are then only used to convert
         parameters to the original features.
@@ -48,6 +51,7 @@ class Scaling:
         *,
         factor: np.ndarray | float = 1.0,
         shift: np.ndarray | float = 0.0,
+        varies: np.ndarray | None = None,
         is_scaled: bool = False,
         fit_intercept: bool = True,
     ):
@@ -55,6 +59,7 @@ class Scaling:
         self.factor = np.broadcast_to(np.asarray(factor, float), n_features)
         self.shift = np.broadcast_to(np.asarray(shift, float), n_features)
         self._to_original = self.factor, self.shift
+        self._varies = varies
         if is_scaled:
             self.factor, self.shift = np.ones(n_features), np.zeros(n_features)
         self.fit_intercept = fit_intercept
@@ -62,12 +67,18 @@ class Scaling:
     def to_original(self, theta: np.ndarray) -> tuple[np.ndarray, float]:
         """Return coefficients and intercept for the original features."""
         factor, shift = self._to_original
-        return theta[:-1] * factor, float(theta[-1] + theta[:-1] @ shift)
+        coef = theta[:-1] * factor
+        if self._varies is not None:
+            coef, varying = np.zeros(len(self._varies)), coef
+            coef[self._varies] = varying
+        return coef, float(theta[-1] + theta[:-1] @ shift)
 
     def from_original(self, coef: np.ndarray, intercept: float) -> np.ndarray:
         """Return the equivalent parameters for the scaled features."""
         factor, shift = self._to_original
-        coef = coef / factor
+        if self._varies is not None:
+            coef = coef[self._varies]
+        coef = np.divide(coef, factor, out=np.zeros(self.n_features), where=factor != 0)
         return np.append(coef, intercept - coef @ shift)
 
     def dot(self, theta: np.ndarray, X: Any) -> np.ndarray:
@@ -159,9 +170,17 @@ def _ways_to_scale(scaler: Any, *, fit_intercept: bool) -> tuple[Callable[[Any],
         affine = affine[0], 0.0  # a shift of the features would be an intercept
     # If the mean is much larger than the spread, x * factor + shift loses digits by cancellation.
     is_scaled = affine is None or np.abs(affine[1]).max(initial=0.0) > _LARGEST_SHIFT
+    transform = scaler.transform if is_scaled else None
     factor, shift = affine or (1.0, 0.0)
-    scaling = {"factor": factor, "shift": shift, "is_scaled": is_scaled, "fit_intercept": fit_intercept}
-    return scaler.transform if is_scaled else None, scaling
+    varies = varying_features(scaler) if affine is None or not np.all(factor) else None
+    if varies is not None:
+        factor, shift = (
+            np.broadcast_to(factor, len(varies))[varies],
+            np.broadcast_to(shift, len(varies))[varies],
+        )
+        transform = SelectColumns(np.flatnonzero(varies), transform)
+    scaling = {"factor": factor, "shift": shift, "varies": varies, "is_scaled": is_scaled}
+    return transform, {**scaling, "fit_intercept": fit_intercept}
 
 
 # ---------------------------------------------------------------------- products with instances

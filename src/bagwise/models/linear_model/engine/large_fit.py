@@ -85,7 +85,7 @@ def warm_model(sample: LinearBagProblem, x: np.ndarray, l1: float) -> WarmModel:
     if sample.n_features > _ALL_COLUMNS:
         columns = with_likely(point, np.flatnonzero(x[:-1]), 0.5 * l1)
     model = QuadraticModel.of(sample.curvature(point, columns), columns, sample.n_features)
-    return WarmModel(np.arange(sample.n_features), model)
+    return WarmModel(np.arange(sample.n_features), model, sample.n_features)
 
 
 def finish_on_all(

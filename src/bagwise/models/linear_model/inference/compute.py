@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from bagwise.data.bags import aligned
 from bagwise.data.bags.parts import group_of_each
-from bagwise.models.base import BagsLike, Training
+from bagwise.models.base import BagsLike, Training, varying_features
 from bagwise.models.linear_model.inference.likelihood import FittedLikelihood, likelihood_of
 from bagwise.models.linear_model.inference.profile import Profile, Quantity
 from bagwise.models.linear_model.inference.table import Inference
@@ -42,6 +42,9 @@ def infer(
     groups = aligned("groups", groups, X)
     training, counted, is_given = _bags_of(model, X, y, sample_weight)
     selected = np.asarray(getattr(model, "selected_features_", np.ones(model.coef_.shape[1], dtype=bool)))
+    varies = varying_features(model.scaler_)
+    if varies is not None:
+        selected = selected & varies
     likelihood = likelihood_of(model, training, selected)
     if intervals is None:
         intervals = "wald" if groups is not None or likelihood.learns_rule else "score"

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import minimize
 
-from bagwise.data.blocks import Block, Blocks, MemoryBlocks, PerBag, Sums, TransformedBlocks
+from bagwise.data.blocks import Block, Blocks, MemoryBlocks, PerBag, SelectColumns, Sums, TransformedBlocks
 from bagwise.models.base import Training, fit_scaler
 from bagwise.models.linear_model.engine.design import Scaling
 from bagwise.models.linear_model.engine.fit import fit_null
@@ -279,17 +279,6 @@ def likelihood_of(model: Any, training: Training, selected: np.ndarray) -> Fitte
     problem = make_problem(blocks, scaler, model.rule_, fit_intercept=model.fit_intercept)
     theta = problem.scaling.from_original(model.coef_[0][selected], model.intercept_[0])
     return FittedLikelihood(problem, theta)
-
-
-class SelectColumns:
-    """Select columns of a matrix; can be pickled, unlike a lambda."""
-
-    def __init__(self, columns: np.ndarray):
-        self.columns = columns
-
-    def __call__(self, X: Any) -> Any:
-        """Return the selected columns of a matrix."""
-        return X[:, self.columns] if sp.issparse(X) else np.ascontiguousarray(X[:, self.columns])
 
 
 def _with_features(blocks: Blocks, transform: Any, n_features: int) -> Blocks:
