@@ -37,11 +37,12 @@ def fit_scaler(scale: Any, blocks: Blocks) -> Any:
     Every instance has the weight of its bag. A feature that is constant in training becomes 0, in training
     and in new bags (`ignore_constants`). CSR instances stay sparse: "standard" then only divides, "minmax"
     divides by the largest absolute value, and "rank" subtracts the rank of zero. These three options and None
-    are computed block by block in one pass. Other transformers are fitted to all instances at once.
+    are computed block by block in one pass. Other transformers are fitted to all instances at once. The
+    output is an array for any ``sklearn.set_config(transform_output=...)``.
     """
     X = blocks.whole
     if isinstance(scale, str) and scale == "rank":
-        scaler = RankScaler()._fit_blocks(blocks)
+        scaler = RankScaler().set_output(transform="default")._fit_blocks(blocks)
         is_constant = np.array([len(values) == 1 for values in scaler.values_])
         return ignore_constants(scaler, is_constant) if is_constant.any() else scaler
     if isinstance(scale, str) and not sp.issparse(X):
@@ -54,8 +55,10 @@ def fit_scaler(scale: Any, blocks: Blocks) -> Any:
     ranges = blocks.total(ColumnRanges.of)
     is_constant = ~(ranges.least < ranges.largest)
     if scale is None:
-        unit = StandardScaler(with_mean=False, with_std=False).fit(np.zeros((1, blocks.n_features)))
-        return ignore_constants(unit, is_constant) if is_constant.any() else None
+        if not is_constant.any():
+            return None
+        unscaled = StandardScaler(with_mean=False, with_std=False).set_output(transform="default")
+        return ignore_constants(unscaled.fit(np.zeros((1, len(is_constant)))), is_constant)
     scaler = _fit_to_all(scale, X, np.repeat(blocks.weight, np.diff(blocks.offsets)))
     if not is_constant.any():
         return scaler
@@ -64,7 +67,7 @@ def fit_scaler(scale: Any, blocks: Blocks) -> Any:
     # Other transformers may replace the features; they always see the constants of the training instances.
     constants = MinMaxScaler().fit(np.zeros((1, len(is_constant))))
     constants.scale_, constants.min_ = (~is_constant).astype(float), np.where(is_constant, ranges.least, 0.0)
-    return Pipeline([("constants", constants), ("scale", scaler)])
+    return Pipeline([("constants", constants.set_output(transform="default")), ("scale", scaler)])
 
 
 def _fit_to_all(scale: Any, X: Any, weight: np.ndarray) -> Any:
@@ -73,6 +76,8 @@ def _fit_to_all(scale: Any, X: Any, weight: np.ndarray) -> Any:
         scaler = StandardScaler(with_mean=False) if scale == "standard" else MaxAbsScaler()
     else:
         scaler = clone(scale)
+    if hasattr(scaler, "set_output"):
+        scaler.set_output(transform="default")
     fit_params = {}
     if not weight.all():
         X, weight = X[weight > 0], weight[weight > 0]
@@ -137,9 +142,9 @@ class ColumnMoments:
         is_constant = self.largest - self.least <= _ROUNDING * size
         scaler: StandardScaler | MinMaxScaler
         if scale == "minmax":
-            scaler = MinMaxScaler().fit(np.stack([self.least, self.largest]))
+            scaler = MinMaxScaler().set_output(transform="default").fit(np.stack([self.least, self.largest]))
         else:
-            scaler = StandardScaler().fit(np.stack([self.least, self.largest]))
+            scaler = StandardScaler().set_output(transform="default").fit(np.stack([self.least, self.largest]))
             mean = np.where(is_constant, self.least, self.mean)
             scaler.n_samples_seen_, scaler.mean_, scaler.var_ = self.n, mean, self.squares / self.weight
             scaler.scale_ = np.where(scaler.var_ > 0, np.sqrt(scaler.var_), 1.0)

@@ -273,7 +273,8 @@ class FisherEmbedding(_Aggregate):
             n_axes, varying = self.pca, X[:, self.varies_]
             if isinstance(n_axes, Integral):
                 n_axes = min(int(n_axes), *varying.shape)
-            self.pca_ = PCA(n_axes, svd_solver="full").fit(varying)
+            pca = PCA(n_axes, svd_solver="full").set_output(transform="default")
+            self.pca_ = pca.fit(varying)
             _fix_signs(self.pca_.components_)
         self.mixture_ = GaussianMixture(
             n_different(X, self.n_components),

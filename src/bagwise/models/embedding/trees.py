@@ -142,7 +142,7 @@ class TreeEmbedding(BagTransformer):
     def fit_transform(self, X: BagsLike, y: ArrayLike | None = None) -> np.ndarray:
         """Fit trees and embed the training bags; with `cross_fit`, by trees that were not fitted to them."""
         unseen_by = self._grow(X, y)
-        vectors = self.transform(X)
+        vectors = self._by_blocks(X, self._describe)
         if unseen_by is None:
             return vectors
         roots = self.trees_.roots

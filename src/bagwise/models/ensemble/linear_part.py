@@ -47,7 +47,7 @@ class LinearStatistics:
     ) -> FittedMember:
         """Fit a model for every penalty, on all bags and on the training bags of each fold."""
         bags, y, weight = training
-        statistics = BagStatistics(_STATISTICS).fit(bags)
+        statistics = BagStatistics(_STATISTICS).set_output(transform="default").fit(bags)
         raw = _raw(statistics, self.scale, bags)
         n = len(raw)
         scaler = fit_scaler(self.scale, MemoryBlocks(raw, np.arange(n + 1), np.zeros(n), weight))

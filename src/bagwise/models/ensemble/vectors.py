@@ -161,7 +161,7 @@ class StatisticsView(VectorView):
 
     def transform(self, bags: Bags) -> np.ndarray:
         """Return the statistics of bags."""
-        vectors = BagStatistics(self.statistics).fit_transform(bags)
+        vectors = BagStatistics(self.statistics).set_output(transform="default").fit_transform(bags)
         return without_noise(vectors, self.statistics) if self.scale == "rank" else vectors
 
 
@@ -197,7 +197,7 @@ class RankedExtremesView(VectorView):
 
     def transform(self, bags: Bags) -> np.ndarray:
         """Return the minimum and maximum rank of every feature in each bag."""
-        extremes = BagStatistics(("min", "max")).fit_transform(bags)
+        extremes = BagStatistics(("min", "max")).set_output(transform="default").fit_transform(bags)
         # The lowest and highest ranks in a bag are those of its lowest and highest values, so the other
         # values need not be ranked.
         return self.scaler.transform(extremes.reshape(2 * len(bags), -1)).reshape(len(bags), -1)
@@ -219,6 +219,10 @@ class RankedExtremesView(VectorView):
             self, scaler=training.scaled(every, "rank")[0].scaler
         )  # usually shared with other views
         return super(RankedExtremesView, view).restored(training)
+
+
+def _distances() -> DissimilarityEmbedding:
+    return DissimilarityEmbedding(scale=None).set_output(transform="default")
 
 
 @dataclass(frozen=True)
@@ -247,12 +251,12 @@ class DistanceView(VectorView):
         instances = Instances.fit(self.scale, bags, weight, splits)
         scaled = instances.scaled(bags)
         view = replace(self, instances=instances, bags=scaled, weight=weight)
-        return view._with_vectors(DissimilarityEmbedding(scale=None).fit_transform(scaled), weight)
+        return view._with_vectors(_distances().fit_transform(scaled), weight)
 
     def transform(self, bags: Bags) -> np.ndarray:
         """Return the distances of bags to the training bags."""
         assert self.instances is not None
-        return DissimilarityEmbedding(scale=None).fit(self.bags).transform(self.instances.scaled(bags))
+        return _distances().fit(self.bags).transform(self.instances.scaled(bags))
 
     def fold_vectors(self, train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the distances of the training and test bags of a fold to its training bags."""

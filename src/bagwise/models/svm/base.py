@@ -96,7 +96,8 @@ class KernelClassifier(Scaled, ScoreClassifier):
             origin = far_origin(scaled.bags.instances)
             if origin is not None:
                 varies = varying_features(self.scaler_)
-                self.scaler_ = StandardScaler(with_std=False).fit(origin[None, :])
+                shifting = StandardScaler(with_std=False).set_output(transform="default")
+                self.scaler_ = shifting.fit(origin[None, :])
                 if varies is not None:
                     ignore_constants(self.scaler_, ~varies)
                 return training._replace(bags=self._scaled(training.bags))
