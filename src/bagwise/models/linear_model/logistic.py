@@ -15,6 +15,7 @@ from bagwise._core.checkpoint import NO_CHECKPOINT, CheckpointLocation
 from bagwise._core.sklearn_private import Interval, StrOptions
 from bagwise._core.threads import blas_threads_for
 from bagwise._core.types import ClassWeight, PositiveLabel, Scale, Seed
+from bagwise.exceptions import warn_user
 from bagwise.models.base import (
     RULE_CONSTRAINT,
     SCALE_CONSTRAINT,
@@ -24,6 +25,7 @@ from bagwise.models.base import (
     affine_map,
     fit_scaler,
     validated_fit,
+    varying_features,
 )
 from bagwise.models.linear_model.engine.design import log_odds_of
 from bagwise.models.linear_model.engine.em import refuse_em
@@ -79,6 +81,11 @@ class LinearBagClassifier(Recorded, WaistClassifier):
         reporter = Reporter(type(self).__name__, self.verbose)
         reporter.watch(blocks)
         self.scaler_ = fit_scaler(self.scale, blocks)
+        if not self.fit_intercept and varying_features(self.scaler_) is not None:
+            warn_user(
+                "X has constant features, whose coefficients are zero, and fit_intercept=False: they do not "
+                "replace an intercept; use fit_intercept=True, or remove these features."
+            )
         rules = make_rule(self.rule).alternatives(bags.offsets, y)
         solver = getattr(self, "solver", "newton")  # some linear models do not have this parameter
         if solver == "em":
