@@ -10,6 +10,7 @@ import numpy as np
 
 from bagwise import datasets
 from bagwise.data.bags import Bags
+from bagwise.families import Family, GaussianDiag
 
 # Variance thresholds below which nearly constant columns in the image sets are dropped.
 LEAST_VARIANCE = {"spread0.001": 0.001, "spread": 0.1, "spread0.5": 0.5}
@@ -72,6 +73,12 @@ def folds(dataset: str, features: str, repeat: int, n_folds: int, seed: int) -> 
         yield Fold(bags.with_instances(X), y, train, test)
 
 
-def family_of(features: str) -> str:
+class AllColumns(GaussianDiag):
+    """Diagonal covariances with variances of constant columns, which have the common prior as in the paper."""
+
+    describes_constants = True
+
+
+def family_of(features: str) -> str | Family:
     """Return the family: full covariances for principal components, diagonal covariances for columns."""
-    return "gaussian" if features.startswith("pca") else "gaussian_diag"
+    return "gaussian" if features.startswith("pca") else AllColumns()

@@ -144,7 +144,9 @@ class ColumnMoments:
         if scale == "minmax":
             scaler = MinMaxScaler().set_output(transform="default").fit(np.stack([self.least, self.largest]))
         else:
-            scaler = StandardScaler().set_output(transform="default").fit(np.stack([self.least, self.largest]))
+            scaler = (
+                StandardScaler().set_output(transform="default").fit(np.stack([self.least, self.largest]))
+            )
             mean = np.where(is_constant, self.least, self.mean)
             scaler.n_samples_seen_, scaler.mean_, scaler.var_ = self.n, mean, self.squares / self.weight
             scaler.scale_ = np.where(scaler.var_ > 0, np.sqrt(scaler.var_), 1.0)

@@ -414,4 +414,6 @@ def _means(bags: Any, weight: np.ndarray) -> np.ndarray:
     is_observed = ~np.isnan(X)
     each = np.repeat(weight, bags.sizes)
     total = each @ is_observed
-    return each @ np.where(is_observed, X, 0.0) / np.where(total > 0, total, 1.0)
+    mean = each @ np.where(is_observed, X, 0.0) / np.where(total > 0, total, 1.0)
+    # Rounding can move the mean of equal values away from them. Without observed values, the limits are NaN.
+    return np.fmax(np.fmin(mean, np.fmax.reduce(X, axis=0)), np.fmin.reduce(X, axis=0))

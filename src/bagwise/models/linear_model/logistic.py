@@ -177,7 +177,7 @@ class MILogisticRegression(LinearBagClassifier):
         Share of the L1 norm in the penalty: 1 is the LASSO, 0 is ridge.
     fit_intercept : bool, default=True
         Whether to fit an intercept. Without an intercept, "standard" and "minmax" divide the features but do
-        not shift them.
+        not shift them. The coefficient of a constant feature, such as a column of ones, is always zero.
     scale : {"standard", "minmax", "rank"}, transformer or None, default="standard"
         How the instances are scaled before the fit. The penalty applies to the scaled features. "standard"
         and "minmax" scale implicitly, without a copy of the instances. With other transformers, such as

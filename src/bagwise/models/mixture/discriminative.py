@@ -92,6 +92,9 @@ class DiscriminativeMixture(Recorded, WaistClassifier):
 
     Notes
     -----
+    For Gaussian families, the statistics are those of the differences from the mean of the training instances
+    (``family_.origin_``). Features that are constant in training are left out.
+
     The cost is that of `MILogisticRegression` with one feature per statistic. Full Gaussians of d features
     have d (d + 3) / 2 statistics. Instances must be complete. For bags in memory, the statistics are kept in
     memory; for `ScannedBags`, they are computed again in every pass.

@@ -134,11 +134,11 @@ class MIMixture(Recorded, WaistClassifier):
         The probability pi that an instance is positive.
     positive_components_, negative_components_ : list
         Parameters of the components of each class, with attributes that depend on the family (``.mean``,
-        ...).
+        ...). Features that are constant in training have the variance 0, or a category with probability 1.
     positive_weights_, negative_weights_ : array
         Probability of each component within its class.
     params_ : MixtureParams
-        All parameters of the mixture.
+        All parameters of the mixture, without features that are constant in training.
     exponent_ : float
         Factor of the log-odds: 1, or with `calibrate` the calibrated value, which is far below 1 if the model
         is overconfident.

@@ -61,7 +61,9 @@ def out_of_fold_scores(
     """
     vectors = vectors[:, np.ptp(vectors, axis=0) > 0]
     if vectors.shape[1]:
-        vectors = StandardScaler().set_output(transform="default").fit_transform(vectors, sample_weight=weight)
+        vectors = (
+            StandardScaler().set_output(transform="default").fit_transform(vectors, sample_weight=weight)
+        )
     if vectors.shape[1] > vectors.shape[0]:
         # Rotate the rows into fewer columns: this does not change a fit with a ridge penalty.
         left, lengths, _ = np.linalg.svd(vectors, full_matrices=False)
