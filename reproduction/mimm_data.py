@@ -74,7 +74,7 @@ def folds(dataset: str, features: str, repeat: int, n_folds: int, seed: int) -> 
 
 
 class AllColumns(GaussianDiag):
-    """Diagonal covariances with variances of constant columns, which have the common prior as in the paper."""
+    """Diagonal covariances that include constant columns, whose variances have the paper's shared prior."""
 
     describes_constants = True
 

@@ -50,10 +50,15 @@ def rows_named_by(indices: Sequence[int] | np.ndarray) -> Iterator[None]:
 
 
 @contextmanager
-def columns_named_by(indices: np.ndarray) -> Iterator[None]:
-    """Replace the index of a feature among selected ones by its index among all features in errors."""
+def columns_named_by(indices: np.ndarray | None) -> Iterator[None]:
+    """Replace the index of a feature among selected ones by its index among all features in errors.
+
+    ``indices`` are the indices of the selected features; None if all are selected.
+    """
     try:
         yield
     except RefusedValueError as error:
+        if indices is None:
+            raise
         row, column, *others = error.args
         raise RefusedValueError(row, int(indices[column]), *others) from None

@@ -182,7 +182,7 @@ def affine_map(scaler: Any) -> tuple[np.ndarray | float, np.ndarray | float] | N
 
 
 def varying_features(scaler: Any) -> np.ndarray | None:
-    """Return the mask of the features that a fitted scaler does not ignore; None if it ignores none, or all."""
+    """Return the mask of the features that a fitted scaler uses; None if it uses all or none."""
     if isinstance(scaler, RankScaler):
         varies = np.array([cumulative[-1] == 1.0 for cumulative in scaler.cumulative_])
     else:

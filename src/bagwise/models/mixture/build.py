@@ -84,7 +84,7 @@ class Constants:
     varies : array of bool, shape (n_features,)
         Mask of the other features.
     values : array of shape (n_features,)
-        Smallest observed value of every feature; of a constant feature, its only value.
+        Smallest observed value of every feature. A constant feature has no other value.
     """
 
     varies: np.ndarray

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, Literal, Self
@@ -281,10 +280,8 @@ class MIMixture(Recorded, WaistClassifier):
     def _read(self, X: BagsLike, *, reset: bool = False, whole: bool = True) -> Bags:
         bags = super()._read(X, reset=reset, whole=whole)
         if whole and not reset:
-            named = nullcontext()
-            if self._constants is not None:
-                named = columns_named_by(np.flatnonzero(self._constants.varies))
-            with named:
+            columns = None if self._constants is None else np.flatnonzero(self._constants.varies)
+            with columns_named_by(columns):
                 check_all(self.family_, self._seen(bags), self.params_.components[0])
         return bags
 
