@@ -17,7 +17,7 @@ from bagwise._core.types import Seed
 from bagwise.data.bags import aligned, as_bags, is_scan
 from bagwise.data.blocks import SelectColumns
 from bagwise.exceptions import ConvergenceWarning
-from bagwise.models.base import BagsLike, Training, bag_weights
+from bagwise.models.base import BagsLike, Training, bag_weights, fit_scaler, varying_features
 from bagwise.models.base.folds import cut_in_two
 from bagwise.models.linear_model.inference.kept import Kept
 from bagwise.models.linear_model.inference.likelihood import likelihood_of
@@ -260,12 +260,15 @@ def _forward(
     model: MILogisticRegression, data: tuple[Any, ...], level: float, max_features: int | None
 ) -> list[int]:
     """Return the indices of the selected features, in the order of their selection."""
-    n_features = model._read_training(*data).bags.n_features
-    limit = n_features if max_features is None else min(max_features, n_features)
+    bags, y, weight = model._read_training(*data)
+    # A constant feature has no coefficient to test.
+    varies = varying_features(fit_scaler("standard", bags.blocks(y, weight)))
+    candidates = range(bags.n_features) if varies is None else [int(k) for k in np.flatnonzero(varies)]
+    limit = len(candidates) if max_features is None else min(max_features, len(candidates))
     order: list[int] = []
     while len(order) < limit:
         best, best_p = None, level
-        for feature in range(n_features):
+        for feature in candidates:
             if feature not in order:
                 p = _wald_p(model, [*order, feature], *data)
                 if p < best_p:
