@@ -8,7 +8,7 @@ import numpy as np
 
 from bagwise.families.base import Family
 from bagwise.families.discrete import Largest, from_log_simplex, log_simplex, read_pseudo_count
-from bagwise.families.refusal import refuse_values
+from bagwise.families.refusal import RefusedFeatureError, refuse_values
 
 # Maximum number of entries in a table of features and values.
 _LARGEST_TABLE = 2**27
@@ -73,9 +73,10 @@ class Categorical(Family):
         largest = sums.value
         if self.n_values is None and (largest.max() + 1) * len(largest) > _LARGEST_TABLE:
             feature = int(np.argmax(largest))
-            raise ValueError(
-                f"feature {feature} has the category {largest[feature]:,}, which needs too large a table; "
-                "encode the categories of each feature as 0, 1, 2, ... (OnInstances(OrdinalEncoder()))."
+            raise RefusedFeatureError(
+                feature,
+                f"has the category {largest[feature]:,}, which needs too large a table; "
+                "encode the categories of each feature as 0, 1, 2, ... (OnInstances(OrdinalEncoder())).",
             )
         sizes = largest + 1 if self.n_values is None else np.full(len(largest), self.n_values)
         return CategoricalPrior(read_pseudo_count(prior), np.arange(sizes.max()) < sizes[:, None])

@@ -30,6 +30,17 @@ class RefusedValueError(ValueError):
         return f"family={family!r} needs {expected}; instance {row} has {value:g} in feature {column}."
 
 
+class RefusedFeatureError(ValueError):
+    """Error for a feature that the family cannot describe: "feature {column} {reason}"."""
+
+    def __init__(self, column: int, reason: str):
+        super().__init__(column, reason)
+        self.column = column
+
+    def __str__(self) -> str:
+        return f"feature {self.column} {self.args[1]}"
+
+
 def refuse_values(X: np.ndarray, wrong: np.ndarray, family: str, expected: str) -> None:
     """Raise an error that reports the first invalid value."""
     if wrong.any():
@@ -57,6 +68,10 @@ def columns_named_by(indices: np.ndarray | None) -> Iterator[None]:
     """
     try:
         yield
+    except RefusedFeatureError as error:
+        if indices is None:
+            raise
+        raise RefusedFeatureError(int(indices[error.column]), error.args[1]) from None
     except RefusedValueError as error:
         if indices is None:
             raise

@@ -31,7 +31,7 @@ from bagwise.data.blocks import (
 )
 from bagwise.families import Family
 from bagwise.families.parts import is_matrix, part_rows, start_statistics_of, statistics_of
-from bagwise.families.refusal import rows_named_by
+from bagwise.families.refusal import columns_named_by, rows_named_by
 from bagwise.models.mixture.model import BagMixture, FixedSums, Start
 from bagwise.rules import Rule
 
@@ -90,6 +90,11 @@ class Constants:
     varies: np.ndarray
     values: np.ndarray
 
+    @property
+    def columns(self) -> np.ndarray:
+        """The indices of the other features."""
+        return np.flatnonzero(self.varies)
+
     def left_out(self, X: Any) -> Any:
         """Return instances without the constant features."""
         return np.ascontiguousarray(X[:, self.varies])
@@ -114,7 +119,8 @@ def prepare(family: Family, prior: Any, n_components: tuple[int, int], blocks: B
         if not blocks.are_large:
             blocks = hold(blocks)
         sums, is_complete, _ = look_at_all(family, blocks)
-    resolved = family.start(sums, sum(n_components), prior)
+    with columns_named_by(None if constants is None else constants.columns):
+        resolved = family.start(sums, sum(n_components), prior)
     return Ground(family, resolved, n_components, blocks, is_complete, constants)
 
 

@@ -17,6 +17,7 @@ from bagwise.data.blocks import TransformedBlocks
 from bagwise.data.scanned import ScannedBags
 from bagwise.families import FAMILIES, Family, make_family
 from bagwise.families.parts import sufficient_of
+from bagwise.families.refusal import columns_named_by
 from bagwise.models.base import (
     CLASS_WEIGHT_CONSTRAINT,
     RULE_CONSTRAINT,
@@ -241,4 +242,7 @@ class DiscriminativeMixture(Recorded, WaistClassifier):
 
 def _sufficient(family: Family, constants: Constants | None, X: Any) -> np.ndarray:
     """Return the sufficient statistics of the features that vary in training."""
-    return sufficient_of(family, X if constants is None else constants.left_out(X))
+    if constants is None:
+        return sufficient_of(family, X)
+    with columns_named_by(constants.columns):
+        return sufficient_of(family, constants.left_out(X))

@@ -280,8 +280,7 @@ class MIMixture(Recorded, WaistClassifier):
     def _read(self, X: BagsLike, *, reset: bool = False, whole: bool = True) -> Bags:
         bags = super()._read(X, reset=reset, whole=whole)
         if whole and not reset:
-            columns = None if self._constants is None else np.flatnonzero(self._constants.varies)
-            with columns_named_by(columns):
+            with columns_named_by(None if self._constants is None else self._constants.columns):
                 check_all(self.family_, self._seen(bags), self.params_.components[0])
         return bags
 
