@@ -68,6 +68,7 @@ _PUBLIC = {
         "fetch_newsgroups",
         "fetch_tiger",
         "load_digit_bags",
+        "make_assumption_bags",
         "make_count_bags",
         "make_mixture_bags",
         "make_noisy_or_bags",

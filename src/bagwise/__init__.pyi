@@ -59,6 +59,7 @@ from bagwise.datasets import fetch_musk2 as fetch_musk2
 from bagwise.datasets import fetch_newsgroups as fetch_newsgroups
 from bagwise.datasets import fetch_tiger as fetch_tiger
 from bagwise.datasets import load_digit_bags as load_digit_bags
+from bagwise.datasets import make_assumption_bags as make_assumption_bags
 from bagwise.datasets import make_count_bags as make_count_bags
 from bagwise.datasets import make_mixture_bags as make_mixture_bags
 from bagwise.datasets import make_noisy_or_bags as make_noisy_or_bags

@@ -3,11 +3,12 @@
 Simulators also return the instance labels and the parameters, so that estimates can be compared with the
 ground truth. Only the ``fetch_`` functions need the network; downloads are verified and cached.
 
-- `logistic`, `mixture`: simulators, with shared code in `_draw`. `resample`: new data sets from existing
-  bags.
+- `logistic`, `mixture`, `assumptions`: simulators, with shared code in `_draw`. `resample`: new data sets
+  from existing bags.
 - `digits`: digit bags. `fetch`: public data (`_sources`, `_download`, `_parse`).
 """
 
+from bagwise.datasets.assumptions import make_assumption_bags
 from bagwise.datasets.digits import load_digit_bags
 from bagwise.datasets.fetch import (
     fetch_corel2000,
@@ -36,6 +37,7 @@ __all__ = [
     "fetch_newsgroups",
     "fetch_tiger",
     "load_digit_bags",
+    "make_assumption_bags",
     "make_count_bags",
     "make_mixture_bags",
     "make_noisy_or_bags",
