@@ -96,6 +96,21 @@ def other_value(cls, name, value):
     return in_attribute(cls, name, lambda members: forging.value(value))
 
 
+def both(*changes):
+    def change(schema, members):
+        for part in changes:
+            part(schema, members)
+
+    return change
+
+
+def single_group(members):
+    """Return one group of all categories, for every column of an encoder."""
+    groups = [np.zeros(len(np.unique(column)), int) for column in CELLS.T]
+    arrays = [forging.array(members, f"{index}.npy", group) for index, group in enumerate(groups)]
+    return forging.sequence(*arrays, kind="list")
+
+
 def other_array(cls, name, new):
     """Replace the array of an attribute by a function of it."""
 
@@ -335,6 +350,15 @@ FORGERIES = {
         ),
         "_n_features_outs is",
     ),
+    "groups of an encoder that has no groups": (
+        encoder(handle_unknown="infrequent_if_exist", min_frequency=4),
+        both(
+            other_value("OneHotEncoder", "_infrequent_enabled", False),
+            other_value("OneHotEncoder", "_n_features_outs", [1, 1]),
+            in_attribute("OneHotEncoder", "_default_to_infrequent_mappings", single_group),
+        ),
+        "_n_features_outs is",
+    ),
     "classes of a binarizer": (
         (MultiLabelBinarizer(), [["a"], ["b"]]),
         in_attribute(
@@ -353,6 +377,16 @@ FORGERIES = {
         (KMeans(3, n_init=1, random_state=0), X),
         other_array("KMeans", "cluster_centers_", lambda centers: centers[:, :1]),
         r"it has centers of shape \(3, 1\), but n_features_in_=4",
+    ),
+    "clusters without a check of the input": (
+        (KMeans(3, n_init=1, random_state=0), X),
+        in_attribute("KMeans", "_check_test_data", lambda _: forging.of_type("numpy", "float64")),
+        "KMeans is inconsistent: the attribute '_check_test_data' hides a method",
+    ),
+    "clusters of another tree": (
+        (KMeans(3, n_init=1, random_state=0), X),
+        lambda schema, members: schema.update({"__class__": "BisectingKMeans"}),
+        "contains 'sklearn.cluster.BisectingKMeans', not known to be safe",
     ),
     "averages of gradients": (
         (SGDClassifier(average=True, random_state=0), X),

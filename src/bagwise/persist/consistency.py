@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection
-from functools import partial
+from functools import cached_property, partial
+from inspect import getattr_static
 from numbers import Real
 from typing import Any
 
@@ -53,6 +54,7 @@ def refuse_inconsistent_parts(model: Any, trusted: Collection[str] = ()) -> None
         check = _CHECKS.get(name)
         if check is not None and name not in trusted:
             try:
+                _refuse_hidden_members(item)
                 check(item)
             except Exception as error:  # of other types than expected
                 raise ValueError(f"its {type(item).__name__} is inconsistent: {error}") from error
@@ -83,6 +85,18 @@ def _slots(cls: type) -> list[str]:
 def _require(condition: Any, fault: str) -> None:
     if not condition:
         raise ValueError(fault)
+
+
+def _refuse_hidden_members(model: Any) -> None:
+    """Raise an error if an attribute hides a method of the class, such as the one that checks the input.
+
+    The values of cached properties are stored under the name of the property.
+    """
+    for name in vars(model) if hasattr(model, "__dict__") else ():
+        member = getattr_static(type(model), name, None)
+        _require(
+            member is None or isinstance(member, cached_property), f"the attribute {name!r} hides a method"
+        )
 
 
 def _has_shape(name: str, value: Any, shape: tuple[int, ...]) -> None:
@@ -158,7 +172,6 @@ def _check_clusterer(model: Any) -> None:
 def _check_svm(model: Any) -> None:
     """Check what libsvm reads: it computes all positions from the number of support vectors of each class."""
     attributes = vars(model)
-    _require(not attributes.keys() & set(dir(type(model))), "an attribute hides one of its class")
     if "support_" not in attributes:
         return
     is_classifier = hasattr(type(model), "predict_proba")
@@ -233,6 +246,8 @@ def _check_one_hot_encoder(model: Any) -> None:
     _has_shape("_drop_idx_after_grouping", dropped, (n_features,))
     groups = attributes.get("_default_to_infrequent_mappings", [None] * n_features)
     _require(len(groups) == n_features, "_default_to_infrequent_mappings has another length")
+    if not attributes.get("_infrequent_enabled"):  # scikit-learn does not group the categories then
+        groups = [None] * n_features
     for values, out, drop, group in zip(categories, outs or (), dropped, groups, strict=True):
         _require(isinstance(values, np.ndarray) and values.ndim == 1, "categories_ are not arrays")
         n_out = len(values)

@@ -96,7 +96,7 @@ _OURS = {
 # Types of scikit-learn, by the public module that exports them.
 _SCIKIT_LEARN = {
     "sklearn.calibration": "CalibratedClassifierCV",
-    "sklearn.cluster": "BisectingKMeans KMeans MiniBatchKMeans",
+    "sklearn.cluster": "KMeans MiniBatchKMeans",
     "sklearn.compose": "ColumnTransformer TransformedTargetRegressor",
     "sklearn.covariance": "EmpiricalCovariance LedoitWolf OAS ShrunkCovariance",
     "sklearn.cross_decomposition": "CCA PLSCanonical PLSRegression PLSSVD",
