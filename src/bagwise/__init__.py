@@ -89,7 +89,7 @@ _PUBLIC = {
         "rate_change",
         "refit_selected",
     ],
-    "models.mixture": ["DiscriminativeMixture", "MIMixture", "bayes_error_bound"],
+    "models.mixture": ["DiscriminativeMixture", "MIMixture", "bayes_error_bound", "negative_bag_rate"],
     "models.svm": ["InstanceMISVC", "MISVC", "MissSVC", "SetKernelSVC", "SparseMISVC"],
     "models.pu": [
         "ClassPriorEstimator",

@@ -80,6 +80,7 @@ from bagwise.models.linear_model import refit_selected as refit_selected
 from bagwise.models.mixture import DiscriminativeMixture as DiscriminativeMixture
 from bagwise.models.mixture import MIMixture as MIMixture
 from bagwise.models.mixture import bayes_error_bound as bayes_error_bound
+from bagwise.models.mixture import negative_bag_rate as negative_bag_rate
 from bagwise.models.svm import InstanceMISVC as InstanceMISVC
 from bagwise.models.svm import MISVC as MISVC
 from bagwise.models.svm import MissSVC as MissSVC

@@ -351,13 +351,23 @@ def test_a_free_table_rises_where_its_mirror_image_is_the_same_model():
     np.testing.assert_allclose(results[0].value, model.objective_, rtol=1e-4)
 
 
-def test_random_features_make_the_rbf_version(data):
-    model = make_bag_pipeline(
-        OnInstances(RBFSampler(gamma=0.3, n_components=20, random_state=0)),
-        SoftORLogisticRegression(n_init=1, random_state=0),
-    )
-    assert model.fit(data.bags, data.y).score(data.bags, data.y) > 0.6
-    assert model.predict_proba_instances(data.bags).shape == (data.bags.n_instances, 2)
+def test_random_features_make_the_kernel_version():
+    """Positive instances form a disk, which a linear model cannot separate and the RBF version can."""
+    rng = np.random.default_rng(0)
+    bags = Bags(rng.normal(size=(1600, 2)), np.arange(0, 1601, 4))
+    z = (bags.instances**2).sum(axis=1) < 1.0
+    y = (np.add.reduceat(z, bags.offsets[:-1], dtype=int) >= 2).astype(int)
+    train, test = bags[:300], bags[300:]
+    linear = SoftORLogisticRegression("threshold", n_init=1, random_state=0).fit(train, y[:300])
+    sampler = RBFSampler(gamma=0.5, n_components=100, random_state=0)
+    soft_or = SoftORLogisticRegression("threshold", alpha=0.1, scale=None, n_init=1, random_state=0)
+    model = make_bag_pipeline(OnInstances(sampler), soft_or).fit(train, y[:300])
+    assert model.score(test, y[300:]) > 0.9 > 0.75 > linear.score(test, y[300:])
+    assert (model.predict_instances(test) == z[1200:]).mean() > 0.93
+    # The inner products of the features are the Gaussian kernel of width 1, up to sampling errors.
+    features = sampler.fit_transform(train.instances[:50])
+    squared = ((train.instances[:50, None] - train.instances[:50]) ** 2).sum(axis=2)
+    assert np.abs(features @ features.T - np.exp(-squared / 2)).max() < 0.4
 
 
 def test_warm_start_goes_on_where_it_ended(data):

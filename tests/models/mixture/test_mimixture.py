@@ -13,6 +13,7 @@ from bagwise import (
     Sequences,
     bayes_error_bound,
     make_mixture_bags,
+    negative_bag_rate,
 )
 from bagwise.exceptions import ConvergenceWarning
 from bagwise.families import GaussianDiag, Markov
@@ -212,6 +213,47 @@ def test_the_bound_of_section_six_is_the_sum_it_is_the_closed_form_of():
         bayes_error_bound(1, positive_rate=2.0, false_positive_rate=0.1, false_negative_rate=0.1)
     with pytest.raises(ValueError, match=r"size must be at least 1; got \[3, 0\]"):
         bayes_error_bound([3, 0], **rates)
+
+
+def test_the_rate_of_negative_bags_is_that_of_bags_without_positive_instances():
+    sizes = np.array([1, 2, 7])
+    rng = np.random.default_rng(0)
+    drawn = [(rng.random((20_000, size)) < 0.3).any(axis=1).mean() for size in sizes]
+    rate = negative_bag_rate(sizes, positive_rate=0.3)
+    np.testing.assert_allclose(1 - rate, drawn, atol=0.015)
+    assert negative_bag_rate(4, positive_rate=0.5) == 0.0625
+    assert negative_bag_rate(4, positive_rate=0.0) == 1.0 and negative_bag_rate(4, positive_rate=1.0) == 0.0
+    for size, pi in ((0, 0.5), (3, 1.5)):
+        with pytest.raises(ValueError, match=r"(size must be at least 1|positive_rate must be)"):
+            negative_bag_rate(size, positive_rate=pi)
+
+
+@pytest.mark.parametrize("n_components", [1, 2])
+@pytest.mark.parametrize("supervision, seed", [("none", 1), ("none", 0), ("negatives", 0), ("negatives", 3)])
+def test_a_positive_rate_of_zero_makes_everything_negative(supervision, seed, n_components):
+    # In 100 dimensions the posteriors of one class can underflow to zero in all instances.
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(30, 4, 100))
+    X[:, 0] += (rng.random(30) < 0.5)[:, None]
+    y = (X[:, 0].mean(axis=1) > 0.5).astype(int)
+    model = MIMixture(
+        "gaussian_diag", supervision=supervision, n_components=n_components, n_init=1, random_state=seed
+    ).fit(X, y)
+    if n_components == 1:
+        assert model.positive_rate_ == 0.0
+    assert np.isfinite(model.log_likelihood_) and not np.isnan(model.params_.log_weights).any()
+    np.testing.assert_allclose(model.positive_weights_.sum(), 1.0)
+    np.testing.assert_allclose(model.negative_weights_.sum(), 1.0)
+    if model.positive_rate_ > 0:
+        return
+    assert (model.predict(X) == 0).all() and (model.predict_instances(X) == 0).all()
+    np.testing.assert_array_equal(model.decision_function_instances(X), -np.inf)
+    np.testing.assert_array_equal(model.predict_proba(X), np.tile([1.0, 0.0], (30, 1)))
+    np.testing.assert_array_equal(model.information_cost(X), np.inf)
+    np.testing.assert_array_equal(model.posterior_instances(X, np.zeros(30)), 0.0)
+    assert model.bayes_error_bound(5, n_samples=100) == 0.0
+    assert (model.sample(5, 3, random_state=0).y == 0).all()
+    assert np.isfinite(model.score_samples(X)).all()
 
 
 def test_the_models_bound_holds_for_its_own_samples():

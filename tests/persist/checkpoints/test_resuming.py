@@ -69,6 +69,11 @@ POINTS = {
     "kinks": (MILogisticRegression("max", l1_ratio=0.0, n_init=2), LINEAR, 1e-4),
     "learned rule": (SoftORLogisticRegression(n_init=2, tol=1e-4), COUNTS, 1e-5),
     "learned table": (SoftORLogisticRegression("count_table", n_init=1, tol=1e-3), COUNTS, 1e-4),
+    "learned rule by EM": (
+        SoftORLogisticRegression("count_table", solver="em", n_init=2, max_iter=1000, tol=1e-4),
+        COUNTS,
+        1e-5,
+    ),
     "rules compared": (MILogisticRegression("threshold", l1_ratio=0.0, n_init=2), COUNTS, 1e-7),
     "discriminative mixture": (DiscriminativeMixture(n_init=2), MIXED, 1e-7),
     "diverse density": (DiverseDensity(n_init=3), MIXED, 1e-7),

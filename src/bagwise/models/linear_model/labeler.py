@@ -18,7 +18,7 @@ from bagwise.models.linear_model.engine.learned_rule import JointProblem
 from bagwise.models.linear_model.engine.problem import LinearBagProblem
 from bagwise.models.linear_model.inference.likelihood import FittedLikelihood
 from bagwise.models.linear_model.inference.profile import Profile, Quantity
-from bagwise.rules import CountRule, LearnedRule, Or, Threshold
+from bagwise.rules import CountRule, LearnedRule, Or, Rule, Threshold
 from bagwise.rules.learned import log_odds_of_counts
 
 if TYPE_CHECKING:
@@ -194,12 +194,17 @@ def n_plausible_counts(labeler: Labeler) -> int:
     return min(len(labeler.counts), int(seen[-1] if len(seen) else 0) + 2)
 
 
+def as_count_rule(rule: Rule) -> CountRule | None:
+    """Return the rule as a count rule, or None if it does not depend on the count alone."""
+    if isinstance(rule, Or):
+        return Threshold(1)
+    return rule if isinstance(rule, CountRule) else None
+
+
 def describe_labeler(problem: LinearBagProblem, best: Any) -> Labeler | None:
     """Return the labeler of the best result of a fit, or None if the rule is not a count rule."""
-    rule, offsets, theta = problem.rule, problem.offsets, best.x
-    if isinstance(rule, Or):
-        rule = Threshold(1)
-    if not isinstance(rule, CountRule) or rule.depends_on_size:
+    rule, offsets, theta = as_count_rule(problem.rule), problem.offsets, best.x
+    if rule is None or rule.depends_on_size:
         return None
     largest = int(np.diff(offsets).max())
     counts = np.arange(largest + 1)

@@ -201,9 +201,10 @@ class MILogisticRegression(LinearBagClassifier):
     solver : {"newton", "em"}, default="newton"
         Algorithm that minimizes the objective. "em" is the algorithm of the paper, which has the same optima.
         It alternates an E step with an M step, which minimizes a quadratic expansion by coordinate descent
-        and is halved if it would increase the objective. It needs hundreds to thousands of iterations, so
-        increase `max_iter`. Its starts are the model without features and ``n_init - 1`` random ones, also
-        with an L1 penalty. It requires a fixed rule with latent labels, and bags in memory.
+        and is halved if it would increase the objective. The M step also updates the parameters of a learned
+        rule. EM needs hundreds to thousands of iterations, so increase `max_iter`. Its starts are the model
+        without features and ``n_init - 1`` random ones, also with an L1 penalty. It requires a rule with
+        latent labels, and bags in memory.
     tol : float, default=1e-6
         Tolerance of the optimality conditions, per unit of bag weight.
     max_iter : int, default=200

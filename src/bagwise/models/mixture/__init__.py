@@ -5,13 +5,14 @@ the larger weight are the total minus those of the other class. In an exponentia
 linear in these statistics. Starts are sampled by content: one pass keeps the instances with the smallest
 hash, so a start does not depend on the order of the bags. All starts run together and share every pass.
 
-- `mimixture`: `MIMixture`. `discriminative`: its discriminative partner. `bound`: `bayes_error_bound`.
+- `mimixture`: `MIMixture`. `discriminative`: its discriminative partner. `bound`: `bayes_error_bound`
+  and `negative_bag_rate`.
 - `model`: the model for EM: parameters, statistics of blocks, steps. `build`: preparation of EM: starts, and
   sums that are computed once. `plots`: plots of components.
 """
 
-from bagwise.models.mixture.bound import bayes_error_bound
+from bagwise.models.mixture.bound import bayes_error_bound, negative_bag_rate
 from bagwise.models.mixture.discriminative import DiscriminativeMixture
 from bagwise.models.mixture.mimixture import MIMixture
 
-__all__ = ["DiscriminativeMixture", "MIMixture", "bayes_error_bound"]
+__all__ = ["DiscriminativeMixture", "MIMixture", "bayes_error_bound", "negative_bag_rate"]

@@ -402,8 +402,12 @@ def name_components(family: Family, params: MixtureParams, negative: Blocks) -> 
     mine, others = params.classes
     log_rate = np.array([np.logaddexp.reduce(log_joint[others]), np.logaddexp.reduce(log_joint[mine])])
     components = [params.components[k] for k in order]
-    named = params._replace(log_rate=log_rate, log_weights=np.zeros(len(order)), components=components)
-    return named._replace(log_weights=log_joint - named.log_joint)
+    log_weights = np.empty(len(order))
+    for part, total in zip(params.classes, log_rate[::-1], strict=True):
+        # A class with the rate 0 has no weights to normalize.
+        n = len(log_joint[part])
+        log_weights[part] = log_joint[part] - total if total > -np.inf else -np.log(n)
+    return params._replace(log_rate=log_rate, log_weights=log_weights, components=components)
 
 
 def _log_likelihoods(block: Block, family: Family, params: MixtureParams, choices: list[Any]) -> np.ndarray:

@@ -1,30 +1,33 @@
-"""Multiple-instance logistic regression by expectation-maximization, as in the paper."""
+"""Multiple-instance logistic regression by expectation-maximization, as in the papers.
+
+With a fixed rule, this is the algorithm of MILR-LASSO; with a learned count rule, it is that of SORLR.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
 from bagwise.data.blocks import Blocks
+from bagwise.models.linear_model.engine.learned_rule import LearnedResult
 from bagwise.models.linear_model.engine.problem import BagPoint, InMemoryProblem
-from bagwise.rules import Rule
+from bagwise.rules import LearnedRule, Rule
 from bagwise.solvers.control import Control
 from bagwise.solvers.quadratic import QuadraticModel
-from bagwise.solvers.result import SolverResult, Status, plain_of, result_of
+from bagwise.solvers.result import Status
 from bagwise.solvers.working_set import ElasticNet
 
 _MOST_HALVINGS = 40
 
 
 def refuse_em(name: str, rules: Sequence[Rule], blocks: Blocks) -> None:
-    """Raise an error if EM is not applicable: for links, learned rules and large data."""
+    """Raise an error if EM is not applicable: for links and large data."""
     problem = None
     if not rules[0].has_latent_labels:
         problem = f"rule={name} has no latent instance labels, which an E step needs"
-    elif len(rules) > 1 or rules[0].learns:
-        problem = f"rule={name} is learned with the coefficients, but EM needs a fixed rule"
     elif blocks.are_large:
         problem = "it reads all instances in every iteration, and X is too large for this"
     if problem is not None:
@@ -33,76 +36,112 @@ def refuse_em(name: str, rules: Sequence[Rule], blocks: Blocks) -> None:
 
 def minimize_by_em(
     problem: InMemoryProblem, start: np.ndarray, penalty: ElasticNet, control: Control
-) -> SolverResult:
+) -> LearnedResult:
     """Minimize the negative log-likelihood of bags plus a penalty by EM with quadratic M steps.
 
-    The E step computes the posterior gamma of every instance. The M step maximizes the second-order expansion
-    of ::
+    The E step computes the posterior gamma of every instance. The M step of the coefficients maximizes the
+    second-order expansion of ::
 
         sum w [gamma eta - log(1 + exp(eta))] - penalty
 
-    at the current log-odds by coordinate descent. The step may overshoot. It is then halved until the
-    objective of the bags does not increase.
+    at the current log-odds, by coordinate descent or, without an L1 norm, by a Newton step. The step may
+    overshoot. It is then halved until the objective of the bags does not increase. The M step of a learned
+    rule is `Rule.update`. Both M steps use the same E step.
 
     Parameters
     ----------
     problem : InMemoryProblem
-        The likelihood, under a rule with latent labels and without a ridge.
+        The likelihood, under a rule with latent labels and without a ridge. If the rule is learned, it is the
+        start.
     start : array of shape (n_features + 1,)
         The initial parameters.
     penalty : ElasticNet
         The penalty per unit of weight.
     control : Control
-        Tolerance of the optimality conditions and other settings.
+        Tolerance of the optimality conditions and other settings. For a learned rule, it is also the
+        tolerance of the mean change of a bag's log-likelihood in an M step of the rule.
 
     Returns
     -------
-    SolverResult
+    LearnedResult
+        The value of a learned rule includes its log prior.
     """
     checkpoint = control.checkpoint.next_run(start, tuple(penalty), control.tol, control.max_iter)
+    form: dict[str, Any] = {"rule": problem.rule, "x": None, "history": None}
     if checkpoint.has_ended:
-        return result_of(checkpoint.end())
-    state = checkpoint.state()
-    point = problem.point(start if state is None else state["x"])
-    history = [penalty.objective(point)] if state is None else state["history"]
-    value = history[-1]
-    status = Status.MAX_ITER if np.isfinite(value) else Status.NOT_FINITE
+        return _result(**checkpoint.end({**form, "status": None}))
+    x, history = start, []
+    state = checkpoint.state(form)
+    if state is not None:
+        problem, x, history = problem.with_rule(state["rule"]), state["x"], state["history"]
+    point = problem.point(x)
+    history = history or [_objective(problem.rule, point, problem.total, penalty)]
+    status = Status.MAX_ITER if np.isfinite(history[-1]) else Status.NOT_FINITE
     while status is Status.MAX_ITER:
-        violation = float(penalty.violation(point).max())
+        rule, change = _learn_rule(problem, point)
+        violation = max(change, float(penalty.violation(point).max()))
         if violation <= control.tol:
             status = Status.CONVERGED
             break
         if control.is_stopped or len(history) > control.max_iter:
             status = Status.INTERRUPTED if control.is_stopped else Status.MAX_ITER
             break
-        moved = _iterate(problem, point, value, penalty, 0.01 * violation)
+        x = _minimum(problem, point, penalty, 0.01 * violation)
+        if problem.rule.learns:
+            problem = problem.with_rule(rule)
+        moved = _halved(problem, point, x, penalty, history[-1])
         if moved is None:
             status = Status.STALLED
             break
         point, value = moved
-        history.append(value)
-        checkpoint.keep({"x": point.x, "history": history})
+        history = [*history, value]
+        checkpoint.keep({"rule": problem.rule, "x": point.x, "history": history})
         control.report(len(history) - 1, value)
-    result = SolverResult(point.x, value, status, len(history) - 1, tuple(history))
+    end: dict[str, Any] = {"rule": problem.rule, "x": point.x, "history": history, "status": status.name}
     if status is not Status.INTERRUPTED:
-        checkpoint.finish(plain_of(result))
-    return result
+        checkpoint.finish(end)
+    return _result(**end)
 
 
-def _iterate(
-    problem: InMemoryProblem, point: BagPoint, value: float, penalty: ElasticNet, tol: float
-) -> tuple[BagPoint, float] | None:
-    """Do one E step and one M step without increasing the objective; return None if that is impossible."""
+def _result(rule: Rule, x: np.ndarray, history: list[float], status: str) -> LearnedResult:
+    return LearnedResult(x, history[-1], Status[status], len(history) - 1, tuple(history), rule)
+
+
+def _objective(rule: Rule, point: BagPoint, total: float, penalty: ElasticNet) -> float:
+    return penalty.objective(point) - rule.log_prior() / total
+
+
+def _learn_rule(problem: InMemoryProblem, point: BagPoint) -> tuple[Rule, float]:
+    """Do the M step of a learned rule; also return the mean absolute change of bag log-likelihoods."""
+    rule, bags = problem.rule, (point.log_odds, problem.offsets, problem.y)
+    if not isinstance(rule, LearnedRule) or not rule.learns:
+        return rule, 0.0
+    old, _, statistics = rule.gradient_and_statistics(*bags, problem.blocks.weight)
+    updated = rule.update(statistics)
+    return updated, float(problem.weight @ np.abs(updated.gradient(*bags)[0] - old))
+
+
+def _minimum(problem: InMemoryProblem, point: BagPoint, penalty: ElasticNet, tol: float) -> np.ndarray:
+    """Return the minimum of the quadratic expansion of the M step of the coefficients."""
     columns = np.arange(problem.n_features)
     # By Fisher's identity, the gradient of the bag likelihood equals the gradient of the M step's objective,
     # so that the E step is implicit. The curvature is that of labeled instances.
     labelled = problem.instance_weight * expit(point.log_odds) * expit(-point.log_odds)
     curvature = problem.curvature_from(labelled, np.zeros_like(labelled), columns)
     model = QuadraticModel.of(curvature, columns, problem.n_features)
-    x = model.minimum(point, columns, penalty, tol)
+    return model.minimum(point, columns, penalty, tol)
+
+
+def _halved(
+    problem: InMemoryProblem, point: BagPoint, x: np.ndarray, penalty: ElasticNet, value: float
+) -> tuple[BagPoint, float] | None:
+    """Halve the step to `x` until the objective does not increase; return None if that is impossible.
+
+    It is possible even after an M step of the rule, which alone does not increase the objective.
+    """
     for _ in range(_MOST_HALVINGS):
         new = problem.point(x)
-        reached = penalty.objective(new)
+        reached = _objective(problem.rule, new, problem.total, penalty)
         if reached <= value:
             return new, reached
         x = 0.5 * (point.x + x)

@@ -51,8 +51,8 @@ def learn_rule(
     The objective per unit of bag weight is that of `LinearBagProblem` plus an L1 norm minus the log prior of
     the rule's parameters. Without L1 norm, unconstrained parameters of the rule and coefficients are fitted
     jointly by L-BFGS. The same pass over the bags computes both gradients (Fisher's identity). Otherwise,
-    fits of the coefficients alternate with EM steps of the rule. If the parameter of the rule is discrete,
-    the best of several rules is searched for.
+    fits of the coefficients alternate with EM steps of the rule. A fit by EM uses EM for both. If the
+    parameter of the rule is discrete, the best of several rules is searched for.
 
     Parameters
     ----------
@@ -80,12 +80,13 @@ def learn_rule(
 
 
 def _one_rule(fit: Fit, rule: LearnedRule, warm_starts: Sequence[np.ndarray]) -> list[LearnedResult]:
-    if warm_starts or not fit.penalty.l1:
+    if warm_starts or fit.by_em or not fit.penalty.l1:
         starts = warm_starts or fit.under(rule).starts()
     else:
         starts = [result.x for result in fit.under(rule).search()[:3]]
     pairs = [(rule, start) for start in starts] + ([] if warm_starts else _soft_thresholds(fit, rule))
     run = _jointly if len(rule.parameters()) and not fit.penalty.l1 else _in_turns
+    run = _by_em if fit.by_em else run
     results: list[LearnedResult] = []
     for pair in pairs:
         results.append(run(fit, *pair))
@@ -103,7 +104,7 @@ def _soft_thresholds(fit: Fit, rule: LearnedRule) -> list[tuple[LearnedRule, np.
     largest = int(np.diff(fit.problem.offsets).max())
     k = 1
     while k <= largest and (soft := rule.soft_threshold(k)) is not None:
-        under_it = fit.under(soft)
+        under_it = replace(fit.under(soft), by_em=False)  # a start is not part of the run
         # Always start from the null model: the optimum for another threshold is a local optimum nearby.
         result = under_it.solve(under_it.starts()[0])
         ends.append((result.value - soft.log_prior() / fit.problem.total, soft, result.x))
@@ -112,6 +113,12 @@ def _soft_thresholds(fit: Fit, rule: LearnedRule) -> list[tuple[LearnedRule, np.
         k *= _SOFT_RATIO
     ends.sort(key=lambda end: end[0])
     return [(soft, x) for _, soft, x in ends[:_SOFT_KEPT]]
+
+
+def _by_em(fit: Fit, rule: LearnedRule, start: np.ndarray) -> LearnedResult:
+    result = fit.under(rule).solve(start)
+    assert isinstance(result, LearnedResult)
+    return result
 
 
 def _jointly(fit: Fit, rule: LearnedRule, start: np.ndarray) -> LearnedResult:
