@@ -12,7 +12,7 @@ import pytest
 
 from bagwise._core.compiled import notice
 from bagwise._core.compiled.notice import CompilingNotice
-from bagwise._core.live_line import compiling
+from bagwise._core.compiled.running import compiling
 
 
 def compile_event(module="bagwise._core.compiled.or_"):

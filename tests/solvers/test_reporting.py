@@ -12,7 +12,8 @@ import pytest
 
 from bagwise import MILogisticRegression, MILogisticRegressionCV, MIMixture, make_noisy_or_bags
 from bagwise._core import live_line
-from bagwise._core.live_line import COMPILING, MinuteLine, PlainLine, Progress, Steps, compiling
+from bagwise._core.compiled.running import COMPILING, compiling
+from bagwise._core.live_line import MinuteLine, PlainLine, Progress, Steps
 from bagwise.solvers import reporting
 from bagwise.solvers.reporting import Reporter
 

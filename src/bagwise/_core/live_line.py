@@ -10,14 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from bagwise._core.compiled.running import COMPILING, compiling
+
 # Minimum number of seconds between two updates of a plain line; rich has its own refresh rate.
 _BETWEEN = 0.1
 # Number of seconds between two lines of output that is not a terminal, such as a log file.
 _MINUTE = 60.0
-
-# `bagwise._core.compiled.notice` sets the event while the compiler runs.
-compiling = threading.Event()
-COMPILING = "compiling (first run only; cached for next time)"
 
 
 @dataclass

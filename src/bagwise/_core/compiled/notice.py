@@ -11,7 +11,7 @@ from typing import Any
 
 from numba.core import event
 
-from bagwise._core.live_line import COMPILING, compiling
+from bagwise._core.compiled.running import COMPILING, compiling
 
 _PATIENCE = 2.0  # seconds of compiling before the message is shown
 _NOTICE = f"bagwise: {COMPILING}."

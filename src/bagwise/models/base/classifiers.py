@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, Literal
 
 import numpy as np
@@ -168,7 +169,7 @@ class BagClassifier(ClassifierMixin, BagEstimator):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        is_older = "positive" not in state and "positive" in self._get_param_names()
+        is_older = "positive" not in state and "positive" in inspect.signature(type(self)).parameters
         if is_older and len(state.get("classes_", ())) in (1, 2) and not state.get("multilabel_", False):
             self.positive_label_ = as_python(self.classes_[-1])
 
