@@ -141,7 +141,7 @@ def _measure(root: Path, tree: Path, name: str) -> dict[tuple, float]:
             raise RuntimeError((done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1])
         result = dict(figure for row in json.loads(file.read_text()) for figure in figures(row))
     if not result:
-        raise RuntimeError("no row contains a time or memory of bagwise")
+        raise RuntimeError("no row contains a time or a memory value of bagwise")
     return result
 
 

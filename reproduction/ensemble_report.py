@@ -224,8 +224,8 @@ def _text(cells: CellResults, settings: Settings) -> str:
         "cross-validation with ten folds, which it uses to calibrate, weight and choose models. The "
         "ensemble is `BagEnsembleClassifier()` with default parameters on all problems. The single models "
         "are those on the page *classic* and four more, with settings fixed beforehand: `C=10`, "
-        "`alpha=10`. A birdsong problem asks whether a species is heard; the five species occur in at "
-        "least a hundred of the 548 recordings each.",
+        "`alpha=10`. A birdsong problem asks whether a species is heard; each of the five species occurs "
+        "in at least a hundred of the 548 recordings.",
         "",
         _LOOKED_AT,
     ]

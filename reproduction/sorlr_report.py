@@ -193,7 +193,7 @@ _DATA = {
 
 
 def _held_text(curves: Curves, problem: str) -> str:
-    """Compare our difference at t = 7 with the paper's, also with fixed thresholds."""
+    """Compare our difference at t = 7 with the paper's, including fixed thresholds."""
     gaps = {f: curves.gap(["SORLR3"], ["CCE2"], f, "instance", [PRINTED_AT]) for f in FEATURES}
     cce = curves("CCE2", "linear", "instance", [PRINTED_AT])[:, 0]
     held = {k: values - cce for k, values in curves.held.items()}

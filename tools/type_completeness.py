@@ -2,8 +2,8 @@
 
 `VENV` is a virtual environment with pyright and scikit-learn-stubs. In this check, pyright does not infer
 types from library code. Without the stubs, every class that inherits from a scikit-learn class is treated as
-unknown, regardless of its annotations. So does every function that takes or returns such a class. The script
-prints the completeness with and without the stubs, and checks the value with the stubs.
+unknown, regardless of its annotations. The same holds for every function that takes or returns such a class.
+The script prints the completeness with and without the stubs, and checks the value with the stubs.
 """
 
 from __future__ import annotations

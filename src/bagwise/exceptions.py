@@ -23,7 +23,7 @@ class PositiveClassWarning(UserWarning):
     """The labels are text, `positive` was not passed, and the model chose the positive class.
 
     In multiple-instance learning the positive class is part of the model: only negative bags are free of
-    positive instances. The model is fitted with either label as the positive class, and the fit with the
+    positive instances. The model is fitted with each label as the positive class, and the fit with the
     smaller objective is kept. Pass `positive` to choose the label and to fit only once.
 
     Examples
@@ -112,10 +112,10 @@ class ComparisonInterrupted(KeyboardInterrupt):
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning, *, once: str | None = None) -> None:
-    """Issue a warning that points to the user's line: the first line on the stack outside of bagwise.
+    """Issue a warning that points to the user's line: the first line on the stack outside bagwise.
 
     Lines of scikit-learn, joblib, pickle and contextlib are skipped as well, so a fit inside a pipeline, a
-    search or another fit is reported at the user's call. In a worker process the stack has no such line, and
+    search or another fit is reported at the user's call. In a worker process the stack has no such line, so
     the outermost line is reported.
 
     `once` identifies warnings of which only the first is shown during the user's call: a search shows it once

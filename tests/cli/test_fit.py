@@ -121,7 +121,7 @@ def test_every_model_is_fitted_has_a_page_and_is_loaded_again(name, table, tmp_p
     settings += ["--html", str(page)] if pages else []
     assert fit(table, path, "-m", name, "--cv", "2", "--json", *settings) in (0, 1)
     assert json.loads(capsys.readouterr().out)["scores"]
-    assert not pages or "How to repeat it" in page.read_text()
+    assert not pages or "Reproduce this report" in page.read_text()
     bags, _ = load_bags(table, bag="molecule", like=load(path))
     assert set(load(path).predict(bags).tolist()) <= {False, True}
 

@@ -55,7 +55,7 @@ def test_a_class_prior_from_one_bag_that_has_all_weight_is_refused(label):
     weight = np.where(DATA.y == label, 1e-12, 1.0)
     weight[np.argmax(DATA.y == label)] = 1e12
     word = ("unlabeled", "positive")[label]
-    with pytest.raises(ValueError, match=f"one bag has nearly all weight of the {word} bags"):
+    with pytest.raises(ValueError, match=f"one bag has nearly all of the weight of the {word} bags"):
         ClassPriorEstimator().fit(DATA.bags, DATA.y, sample_weight=weight)
 
 

@@ -94,7 +94,7 @@ def test_arrays_that_a_damaged_list_hides_are_missed(tmp_path):
     hidden, renamed = bytearray(whole), bytearray(whole)
     hidden[before + 32] = whole.rindex(b"PK\x05\x06") - last  # hides the last entry in a comment
     renamed[last + 50] = ord("z")
-    for data, sentence in ((hidden, "claims 3 arrays, but lists 2"), (renamed, "y.npz.*differ")):
+    for data, sentence in ((hidden, "declares 3 arrays, but lists 2"), (renamed, "y.npz.*differ")):
         path.write_bytes(data)
         with pytest.raises(ValueError, match=rf"a\.npz.*{sentence}"):
             load_npz(path)

@@ -80,16 +80,16 @@ def test_a_type_of_ours_without_an_identifier_can_be_trusted_as_any_other(tmp_pa
 def test_types_of_strangers_are_refused_by_name_until_they_are_trusted(tmp_path):
     model = make_pipeline(BagStatistics(), RandomForestClassifier(3, random_state=0)).fit(DATA.bags, DATA.y)
     with pytest.warns(
-        UserWarning, match=r"forest\.bagwise' contains .*'sklearn\.tree\._tree\.Tree', not known"
+        UserWarning, match=r"forest\.bagwise' contains .*'sklearn\.tree\._tree\.Tree', which may not be safe"
     ):
         path = save(model, tmp_path / "forest.bagwise")
     with pytest.raises(
-        ValueError, match=r"forest\.bagwise' contains .*'sklearn\.tree\._tree\.Tree', not known"
+        ValueError, match=r"forest\.bagwise' contains .*'sklearn\.tree\._tree\.Tree', which may not be safe"
     ):
         load(path)
     wanted = read_card(path)["trusted"]
     assert "sklearn.tree._tree.Tree" in wanted
-    with pytest.raises(ValueError, match=r"contains 'sklearn.tree._tree.Tree', not known to be safe"):
+    with pytest.raises(ValueError, match=r"contains 'sklearn.tree._tree.Tree', which may not be safe"):
         load(path, trusted=[name for name in wanted if name != "sklearn.tree._tree.Tree"])
     np.testing.assert_array_equal(load(path, trusted=wanted).predict(DATA.bags), model.predict(DATA.bags))
 

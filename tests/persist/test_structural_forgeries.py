@@ -274,7 +274,7 @@ FORGERIES = {
     ),
     "a thousand readers of one array": (LINEAR, many_readers, "several objects would read"),
     "lists that double": (LINEAR, many_values_of_one_node, "JsonNode|plain values"),
-    "a compressed sparse matrix": ("sparse", other_sparse(BOMB), "a sparse matrix grows by"),
+    "a compressed sparse matrix": ("sparse", other_sparse(BOMB), "a sparse matrix expands by"),
     "a sparse matrix that claims memory": ("sparse", other_sparse(CLAIM), "bytes are stored"),
     "a sparse matrix of other members": (
         "sparse",
@@ -391,7 +391,7 @@ FORGERIES = {
     "averages of gradients": (
         (SGDClassifier(average=True, random_state=0), X),
         other_array("SGDClassifier", "_average_coef", lambda coef: coef[..., :1]),
-        "_average_coef has another size",
+        "_average_coef and coef_ differ in size",
     ),
 }
 for scaler, attribute in [

@@ -44,7 +44,7 @@ ORDER = [
     "The rule",
     "Coefficients",
     "Stability",
-    "How to repeat it",
+    "Reproduce this report",
 ]
 
 
@@ -163,7 +163,7 @@ def test_starts_are_counted_that_reach_the_best_objective():
 def test_the_code_on_the_page_repeats_it(page, data, tmp_path, monkeypatch):
     from html import unescape
 
-    code = unescape(re.search(r"<code>(.*?)</code>", section(page, "How to repeat it"), flags=re.S)[1])
+    code = unescape(re.search(r"<code>(.*?)</code>", section(page, "Reproduce this report"), flags=re.S)[1])
     monkeypatch.chdir(tmp_path)
     exec(code, {"X": data.bags, "y": data.y})
     again = (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -229,7 +229,7 @@ def test_data_check_shows_its_findings(tmp_path):
     bags = Bags(X, np.append(0, np.cumsum(sizes)))
     for subject, options in ((bags, {"y": y}), (inspect_bags(bags, y), {"X": bags, "y": y})):
         text = write_report(subject, tmp_path / "check.html", **options).read_text()
-        assert headings(text) == ["The data", "What could leak", "How to repeat it"]
+        assert headings(text) == ["The data", "What could leak", "Reproduce this report"]
         assert "likely to affect a model" in text and "AUC 1.00" in section(text, "What could leak")
         assert "with missing values" in section(text, "The data") and "<svg" in section(text, "The data")
     plain = write_report(inspect_bags(bags, y), tmp_path / "check.html").read_text()
@@ -243,7 +243,7 @@ def test_scanned_bags_are_looked_at_where_they_lie(data, tmp_path):
     scan = scan_bags(save_parquet(tmp_path / "a.parquet", data.bags, data.y))
     model = MILogisticRegression(n_init=1, random_state=0).fit(scan, scan.y)
     text = write_report(model, tmp_path / "a.html", scan, scan.y, cv=2).read_text()
-    assert headings(text)[-1] == "How to repeat it" and "<details" in text
+    assert headings(text)[-1] == "Reproduce this report" and "<details" in text
 
 
 def test_hostile_names_stay_text(tmp_path):
@@ -363,7 +363,7 @@ def test_a_comparison_without_bags_shows_what_it_knows(comparison, data, tmp_pat
         "Held-out bags",
         "Correct and wrong predictions",
         "Stability",
-        "How to repeat it",
+        "Reproduce this report",
     ]
     with pytest.raises(ValueError, match="X has 30 bags, but the comparison has 60"):
         write_report(comparison, tmp_path / "a.html", data.bags[:30])
@@ -419,6 +419,6 @@ def test_groups_that_were_passed_are_not_called_missing(tmp_path, data):
     model.objectives_ = np.arange(7.0)  # as after a path that also started from earlier solutions
     groups = np.arange(len(data.y)) // 2
     text = write_report(model, tmp_path / "groups.html", data.bags, data.y, groups=groups, cv=2).read_text()
-    assert "no column groups the bags" not in text
+    assert "no column defines groups of bags" not in text
     assert f"bags of one group were held out together ({len(np.unique(groups))} groups)" in text
     assert "1 of 7 starts (n_init=5 random ones at most, and solutions of earlier steps) reached" in text

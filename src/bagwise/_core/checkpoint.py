@@ -24,7 +24,7 @@ class CheckpointLocation:
     [0, 1, 4]
     """
 
-    # Whether values are stored at all; locations that store are not sent to other processes.
+    # Whether values are stored; if they are, the location is not sent to other processes.
     is_stored = False
 
     def within(self, name: str) -> CheckpointLocation:

@@ -50,7 +50,7 @@ class _InterruptibleRun:
         signal.default_int_handler(signal_code, frame)
 
 
-# The current run of the main thread; None outside of runs.
+# The current run of the main thread; None outside runs.
 _current: _InterruptibleRun | None = None
 
 

@@ -46,7 +46,7 @@ class Steps:
         if not self.n_done or n_left <= 0:
             return ""
         each = (self.last - self.began) / self.n_done
-        # The current step may take longer than the others, but the steps after it are still to come.
+        # The current step may take longer than the others; the steps after it count in full.
         seconds = max(each * n_left - (time.monotonic() - self.last), each * (n_left - 1))
         return f"about {_clock(seconds)} left" if seconds >= 1 else ""
 

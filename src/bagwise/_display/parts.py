@@ -144,7 +144,7 @@ class Fold:
     title : str
         Name, which is always visible.
     summary : str
-        Short description next to the title, also always visible.
+        Short description next to the title, always visible.
     parts : tuple
         The parts that are visible after the reader opens the fold.
     mark : {"", "right", "wrong"}

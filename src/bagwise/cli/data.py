@@ -39,7 +39,7 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--missing",
         choices=["skip"],
-        help="skip bags without a label, and rows of the label table without a bag (default: refuse them)",
+        help="skip bags without a label, and rows of the label table without a bag (default: reject them)",
     )
     parser.add_argument("--sheet", metavar="NAME", help="sheet of a workbook (default: the first)")
     parser.add_argument(
@@ -87,8 +87,8 @@ def load_labelled(
     """Read or scan bags and their labels, which can be missing.
 
     With several label columns (``--label A,B``), the labels are a matrix. Bags in memory keep the label NaN
-    or None if it is missing, unless the options contain `missing`. With `like`, a model, they have its
-    features.
+    or None if it is missing, unless the options contain `missing`. With `like`, they have the features
+    of that model.
     """
     from bagwise.io import load_bags, scan_bags
 

@@ -84,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--impute",
         choices=["median", "none"],
         help="replace missing values by the median of the feature (median: also in new data if the training "
-        "data have none), or refuse them (default: median if there are any)",
+        "data have none), or reject them (default: median if there are any)",
     )
     parser.add_argument(
         "--cv",
@@ -206,7 +206,7 @@ def _plan_imputation(model: Any, bags: Any, arguments: argparse.Namespace) -> tu
     return True, (
         f"{n_missing:,} of {n_values:,} values ({n_missing / n_values:.1%}) are missing and replaced by the "
         "median of the feature in the training bags. The model file stores the medians for new data. "
-        "--impute none refuses missing values."
+        "--impute none rejects missing values."
     )
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bagwise.evaluation.held_out import Evaluation
 
-# A ranking is good from this AUC on; a class is missed if at most this fraction of its bags is recognized.
+# A ranking is good if its AUC is at least this; a class is missed if at most this fraction of its bags is
+# recognized.
 _GOOD_AUC = 0.75
 _MISSED = 0.5
 
@@ -65,8 +66,8 @@ def _about_prior(model: Any) -> list[str]:
         return []
     return [
         f"The class prior, the share of positive bags among the unlabeled ones, was estimated as "
-        f"{float(model.class_prior_):.2f}. If you know it better, repeat the command with it, for example "
-        "--set class_prior=0.3: all scores but recall depend on it."
+        f"{float(model.class_prior_):.2f}. If you have a better estimate, repeat the command with it, for "
+        "example --set class_prior=0.3: all scores except recall depend on it."
     ]
 
 
@@ -77,7 +78,7 @@ def suggest_ridge(model: Any, n_bags: int, n_features: int) -> list[str]:
     if ratio is None or ratio == 0 or n_features <= n_bags:
         return []
     return [
-        f"There are more features ({n_features:,}) than bags ({n_bags:,}), of which this LASSO model uses "
-        "few. Ridge regression uses all, which is often better for features of neural networks: "
+        f"There are more features ({n_features:,}) than bags ({n_bags:,}), and this LASSO model uses only "
+        "a few of them. Ridge regression uses all, which is often better for features of neural networks: "
         "--set l1_ratio=0."
     ]

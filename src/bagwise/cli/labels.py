@@ -1,4 +1,4 @@
-"""Labels of bags in the form in which a model is fitted to them."""
+"""Labels of bags in the form that models are fitted to."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ predicted label, and the probability or score of the positive class. With --inst
 per instance with its index in the bag, its probability or score, and its rank.
 
 Features are matched by name, in any order, and other columns are ignored. The bag column is the same
-as in bagwise fit, unless --bag names another.
+as in bagwise fit, unless --bag names a different one.
 
 {KINDS}
 

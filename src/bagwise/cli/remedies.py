@@ -63,9 +63,9 @@ _REMEDIES = tuple(
         r"coords=": "--coords ",
         r"; pass the folder, with format='\w+'": "; pass the folder that contains them",
         r"use scan_bags \(on the command line: --scan\) to read": "use --scan to read",
-        r"(?<=; )pass for example '": "use --encoding, for example with '",
+        r"(?<=; )pass, for example, '": "use --encoding, for example with '",
         r"Pass the encoding of the program": "Pass --encoding, the encoding of the program",
-        r"encoding (?='\S+' is not known)": "--encoding ",
+        r"unknown encoding (?='\S+';)": "unknown --encoding ",
     }.items()
 )
 

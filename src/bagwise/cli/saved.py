@@ -74,7 +74,7 @@ class SavedModel:
 
         model = core_of(self.model)
         if not hasattr(model, "estimators_"):
-            raise CommandError(f"{type(model).__name__} has no separate model of a label; use it in Python.")
+            raise CommandError(f"{type(model).__name__} has no separate models per label; use it in Python.")
         of_label = model.estimators_[self.label_names.index(label)]
         return of_label if model is self.model else BagPipeline([*self.model.steps[:-1], ("model", of_label)])
 

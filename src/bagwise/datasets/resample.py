@@ -105,7 +105,7 @@ def make_positive_unlabeled(
             raise ValueError(
                 f"n_positive={n_positive}, n_unlabeled={n_unlabeled}{drawn} and class_prior={class_prior} "
                 f"need {needed} {kind} bags but y has {pools[label].size}; "
-                f"use fewer bags or another class_prior."
+                f"use fewer bags or a different class_prior."
             )
     of_positive = rng.permutation(pools[1])[: n_positive + n_hidden]
     of_negative = rng.permutation(pools[0])[: n_unlabeled - n_hidden]

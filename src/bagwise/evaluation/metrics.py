@@ -1,7 +1,7 @@
 """Scores of predictions that are estimated from positive and unlabeled bags.
 
 All scores rely on two assumptions. First, the unlabeled bags are a random sample of the whole population,
-which includes positive bags; `class_prior` is their share. It is not enough that they are all bags without a
+which includes positive bags; `class_prior` is their share. It is not sufficient to use all bags without a
 label. Second, the labeled positive bags are a random sample of all positive bags. If the easy ones were
 more likely to be labeled, recall would be overestimated.
 """

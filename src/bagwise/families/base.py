@@ -44,7 +44,7 @@ class Family(BaseEstimator):
         that size. Otherwise, the methods are called for small parts in float64.
     describes_constants : bool
         Whether the methods receive features that are constant in training. By default, mixtures leave them
-        out: a prior that features share would turn different weights of the classes into evidence.
+        out: with a prior that features share, different class weights would count as evidence.
 
     Examples
     --------

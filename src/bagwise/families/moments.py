@@ -41,7 +41,7 @@ class Moments:
         )
 
     def _about(self, origin: np.ndarray) -> Moments:
-        """Return the same sums relative to another origin."""
+        """Return the same sums relative to a different origin."""
         shift = origin - self.origin
         row = shift if self.seen.ndim == 1 else shift[:, None]  # shift of feature j; `shift` is for feature k
         first = self.first - shift * self.seen

@@ -176,7 +176,7 @@ class BagTables:
     def column(self, name: str, array: Any, first: int = 0, *, complete: bool = False) -> np.ndarray:
         """Convert a column to a numpy array; lists of equal lengths become a matrix.
 
-        Errors report row indices starting at `first`. If `complete`, nulls are refused.
+        Errors report row indices starting at `first`. If `complete`, nulls are rejected.
         """
         array = in_one(array)
         if array.null_count and (complete or is_list(array.type)):

@@ -51,7 +51,7 @@ def join_labels(
         Its columns with the ids and the labels. If the table has no column `bag`, it is one of the default
         names.
     missing : {"raise", "skip", "keep"}
-        How to treat bags without a label; with "skip" also rows without a bag.
+        How to treat bags without a label and, with "skip", rows without a bag.
     where : str
         The name of the data in messages.
     """

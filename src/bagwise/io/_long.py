@@ -83,7 +83,7 @@ def infer_long(
     Unless `features` is passed, numeric columns that vary within a bag are features. Columns that are
     constant within every bag, but not overall, are bag columns. All others are instance columns. A column
     with several values per row has one role, and is then split into columns with one value per row. Missing
-    labels raise an error unless `missing` is another value than "raise".
+    labels raise an error if `missing` is "raise".
     """
     bag, label = choose_bag_and_label(bag, label, columns, where, features or ())
     refuse_missing(columns, bag, label if missing == "raise" else None, where, row_name)

@@ -125,7 +125,7 @@ def _checked_encoding(name: str) -> str:
         codec = codecs.lookup(name).name
     except LookupError:
         raise ValueError(
-            f"encoding {name!r} is not known; pass for example 'utf-8', 'cp1252' (Western Europe), 'cp1250' "
+            f"unknown encoding {name!r}; pass, for example, 'utf-8', 'cp1252' (Western Europe), 'cp1250' "
             "(Central Europe) or 'mac-roman'."
         ) from None
     return "utf-8-sig" if codec == "utf-8" else codec
@@ -146,7 +146,7 @@ class _Opened:
         self.file.close()
         if isinstance(error, UnicodeError):
             raise ValueError(
-                f"{str(self.path)!r} is not text in the encoding {self.encoding}: {error}. Pass the encoding "
+                f"{str(self.path)!r} is not valid {self.encoding} text: {error}. Pass the encoding "
                 "of the program that wrote the file, such as 'cp1252' or 'mac-roman', or write it as UTF-8."
             ) from error
         if isinstance(error, csv.Error):

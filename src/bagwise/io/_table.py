@@ -114,7 +114,7 @@ def _texts(column: np.ndarray) -> list[str]:
     if column.dtype.kind != "f" or column.dtype.itemsize == 8:
         return [repr(value) for value in column.tolist()]
     # Use the shortest text that is unique for the smaller float type. If parsing it as a float64 and rounding
-    # to the smaller type returns another value, use the text of the float64.
+    # to the smaller type returns a different value, use the text of the float64.
     short = [str(value) for value in column]
     exact = cast(short, column.dtype) == column
     values = column.astype(np.float64).tolist()
@@ -129,7 +129,7 @@ def read_description(path: Any) -> dict[str, Any] | None:
     with reading(about, "description"):
         description = json.loads(about.read_text(encoding="utf-8"))
         if not isinstance(description, dict) or "bagwise" not in description:
-            return None  # written by another program
+            return None  # written by a different program
         if "rows" not in description:
             raise ValueError("its description is damaged: 'rows' is missing.")
         return check_description(description)

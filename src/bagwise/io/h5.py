@@ -147,14 +147,14 @@ def _open_bag(path: Path, *, key: str, sides: bool = True) -> Iterator[dict[str,
 def _own_dataset(file: Any, name: str) -> Any:
     """Return a dataset that is stored in this file with a plausible size; None for a group.
 
-    Links to other files and externally stored data are refused: a file could otherwise expose the contents of
-    any readable file as features. The low-level API is used because creating the high-level objects of h5py
-    takes longer than reading a small bag.
+    Links to other files and externally stored data are rejected: a file could otherwise expose the contents
+    of any readable file as features. The low-level API is used because creating the high-level objects of
+    h5py takes longer than reading a small bag.
     """
     h5py = _h5py()
     if file.id.links.get_info(name.encode()).type == h5py.h5l.TYPE_EXTERNAL:
         link = file.get(name, getlink=True)
-        raise ValueError(f"{file.filename!r}: {name!r} is a link into another file, {link.filename!r}.")
+        raise ValueError(f"{file.filename!r}: {name!r} is a link to another file, {link.filename!r}.")
     dataset = h5py.h5o.open(file.id, name.encode())
     if not isinstance(dataset, h5py.h5d.DatasetID):
         return None

@@ -98,12 +98,14 @@ class Sheet:
                     f"{str(self.path)!r} has no sheet {self.name!r}; it has {', '.join(map(repr, names))}."
                 )
             sheet = book[self.name] if self.name is not None else book.worksheets[0]
-            sheet.reset_dimensions()  # some programs store wrong ones, and rows outside would be skipped
+            # Some programs store wrong dimensions, and rows outside them would be skipped.
+            sheet.reset_dimensions()
             width = 0
             for i, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
                 if i > _MOST_ROWS:
                     raise ValueError(
-                        f"{str(self.path)!r} has a row after row {_MOST_ROWS:,}, the last one of a workbook."
+                        f"{str(self.path)!r} has a row after row {_MOST_ROWS:,}, the last row that a sheet "
+                        "can have."
                     )
                 row = [_text(cell) for cell in cells]
                 if not any(row):

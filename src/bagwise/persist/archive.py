@@ -27,7 +27,7 @@ def read_schema(archive: bytes) -> dict[str, Any]:
     refuse_false_sizes(io.BytesIO(archive))
     with ZipFile(io.BytesIO(archive)) as file:
         members = file.infolist()
-        # Compression is refused, because a small compressed archive could exhaust the memory.
+        # Compression is rejected, because a small compressed archive could exhaust the memory.
         if any(m.compress_type != ZIP_STORED or m.file_size != m.compress_size for m in members):
             raise ValueError("an entry is compressed; model files have only uncompressed entries")
         if sum(member.file_size for member in members) > len(archive):
@@ -61,7 +61,7 @@ def _check_sparse(content: bytes, room: int) -> int:
             raise ValueError(f"a sparse matrix consists of the arrays {sorted(names)}")
         growth = max(0, sum(member.file_size for member in file.infolist()) - len(content))
         if growth > room:
-            raise ValueError(f"a sparse matrix grows by {growth:,} bytes; at most {room:,} are allowed")
+            raise ValueError(f"a sparse matrix expands by {growth:,} bytes; at most {room:,} are allowed")
     refuse_false_sizes(io.BytesIO(content))
     matrix = load_npz(io.BytesIO(content))
     if matrix.format not in ("csr", "csc"):
@@ -89,7 +89,7 @@ def _uncompressed(content: bytes) -> bytes:
 
 
 def with_schema(archive: bytes, schema: dict[str, Any]) -> bytes:
-    """Return a copy of the archive with another schema."""
+    """Return a copy of the archive with a different schema."""
     written = io.BytesIO()
     with ZipFile(io.BytesIO(archive)) as old, ZipFile(written, "w", ZIP_STORED) as new:
         for member in old.infolist():
@@ -113,7 +113,7 @@ def rename_for_skops(schema: dict[str, Any]) -> None:
 def unknown_types(schema: dict[str, Any]) -> list[str]:
     """Return the names of the types and functions in an archive that are not known to be safe.
 
-    Known types with the name of another module are not among them: `check_nodes` refuses these.
+    Known types with the name of another module are not among them: `check_nodes` rejects these.
     """
     named = {(str(node["__module__"]), str(node["__class__"])) for node in nodes(schema)}
     return sorted(

@@ -56,7 +56,7 @@ def refuse_inconsistent_parts(model: Any, trusted: Collection[str] = ()) -> None
             try:
                 _refuse_hidden_members(item)
                 check(item)
-            except Exception as error:  # of other types than expected
+            except Exception as error:  # attributes may have unexpected types
                 raise ValueError(f"its {type(item).__name__} is inconsistent: {error}") from error
         for part in _parts(item):
             if not isinstance(part, _SCALARS) and id(part) not in seen:
@@ -77,7 +77,7 @@ def _parts(item: Any) -> list[Any]:
 
 
 def _slots(cls: type) -> list[str]:
-    """Return the names of the attributes that instances store outside of their ``__dict__``."""
+    """Return the names of the attributes that instances store outside their ``__dict__``."""
     slots = [vars(base).get("__slots__", ()) for base in cls.__mro__]
     return [name for names in slots for name in ((names,) if isinstance(names, str) else names)]
 
@@ -144,13 +144,14 @@ def _check_linear(model: Any) -> None:
     _require(coef.dtype.kind == "f", "coef_ is not a floating-point array")
     intercept = np.asarray(attributes.get("intercept_", 0.0))
     _require(
-        intercept.dtype.kind in "fi" and intercept.size in (1, *shape[:-1]), "intercept_ has another shape"
+        intercept.dtype.kind in "fi" and intercept.size in (1, *shape[:-1]),
+        "intercept_ has a wrong shape",
     )
     # Stochastic gradient descent continues from these.
     for other, size in (("coef", coef.size), ("intercept", intercept.size)):
         for name in (f"_standard_{other}", f"_average_{other}"):
             value = attributes.get(name)
-            _require(value is None or value.size == size, f"{name} has another size than {other}_")
+            _require(value is None or value.size == size, f"{name} and {other}_ differ in size")
 
 
 def _check_clusterer(model: Any) -> None:
@@ -190,7 +191,7 @@ def _check_svm(model: Any) -> None:
     n_support = len(support)
     _is_array("support_", support, np.int32, (n_support,))
     _require(
-        ((support >= 0) & (support < n_training)).all(), "support_ has indices outside of the training data"
+        ((support >= 0) & (support < n_training)).all(), "support_ has indices outside the training data"
     )
     _is_array("_n_support", counts, np.int32, (n_classes,))
     if is_classifier:
@@ -233,7 +234,7 @@ def _check_svm(model: Any) -> None:
 
 
 def _check_one_hot_encoder(model: Any) -> None:
-    """Check that every column of the matrix that scikit-learn builds is inside of it."""
+    """Check that the columns that scikit-learn writes are inside the matrix that it builds."""
     attributes = vars(model)
     if "categories_" not in attributes:
         return
@@ -245,7 +246,7 @@ def _check_one_hot_encoder(model: Any) -> None:
     dropped = [None] * n_features if dropped is None else dropped
     _has_shape("_drop_idx_after_grouping", dropped, (n_features,))
     groups = attributes.get("_default_to_infrequent_mappings", [None] * n_features)
-    _require(len(groups) == n_features, "_default_to_infrequent_mappings has another length")
+    _require(len(groups) == n_features, "_default_to_infrequent_mappings has a wrong length")
     if not attributes.get("_infrequent_enabled"):  # scikit-learn does not group the categories then
         groups = [None] * n_features
     for values, out, drop, group in zip(categories, outs or (), dropped, groups, strict=True):
@@ -289,7 +290,7 @@ def _check_position(name: str, state: dict[str, Any]) -> None:
     """Numpy does not check the position from which it returns the next stored number."""
     if name in _POSITIONS:
         key, last = _POSITIONS[name]
-        _require(0 <= state[key] <= last, f"the position {state[key]} is outside of its state")
+        _require(0 <= state[key] <= last, f"the position {state[key]} is outside its state")
 
 
 def _checks() -> dict[str, Callable[[Any], None]]:

@@ -2,8 +2,8 @@
 
 skops stores the name of a loader with every type: one assigns attributes, one calls the type with arguments,
 one reads an array. A type is known together with its loaders, because a forged file could combine a harmless
-type with another loader: a sparse matrix whose attributes are assigned, or a type that is called with any
-arguments. Any other type is refused, with its name in the error message, unless the user trusts it.
+type with a different loader: a sparse matrix whose attributes are assigned, or a type that is called with any
+arguments. Any other type is rejected, with its name in the error message, unless the user trusts it.
 
 Some types of scikit-learn are not known, because compiled code uses their attributes as indices, and nothing
 checks these: trees and tree ensembles (forests, boosting), and nearest-neighbor trees. Others are checked

@@ -121,7 +121,7 @@ def save(model: Any, path: FilePath, *, about: dict[str, Any] | None = None) -> 
     written = write_model(path, card, archive)
     if unknown:
         warnings.warn(
-            f"{str(path)!r} contains {', '.join(map(repr, unknown))}, not known to be safe; to load it, "
+            f"{str(path)!r} contains {', '.join(map(repr, unknown))}, which may not be safe; to load it, "
             f"pass trusted={unknown!r}.",
             stacklevel=2,
         )
@@ -157,8 +157,8 @@ def load(path: FilePath, *, trusted: Iterable[str | type] = ()) -> Any:
 
     Notes
     -----
-    A warning is raised if the file was written by another version of bagwise or scikit-learn, as for pickles
-    (`VersionWarning`, `sklearn.exceptions.InconsistentVersionWarning`).
+    A warning is issued if the file was written by a different version of bagwise or scikit-learn, as for
+    pickles (`VersionWarning`, `sklearn.exceptions.InconsistentVersionWarning`).
 
     Examples
     --------
@@ -175,7 +175,7 @@ def load(path: FilePath, *, trusted: Iterable[str | type] = ()) -> Any:
         schema = upgrade(read_schema(archive), format)
         unknown = unknown_types(schema)
     except Exception as error:
-        raise ValueError(f"{str(path)!r} has an archive that cannot be read: {_sentence(error)}") from error
+        raise ValueError(f"{str(path)!r} has an unreadable archive: {_sentence(error)}") from error
     newer = [name for name in unknown if name.startswith("bagwise.") and name.count(".") == 1]
     if newer:
         raise ValueError(
@@ -185,7 +185,7 @@ def load(path: FilePath, *, trusted: Iterable[str | type] = ()) -> Any:
     unknown = [name for name in unknown if name not in names]
     if unknown:
         raise ValueError(
-            f"{str(path)!r} contains {', '.join(map(repr, unknown))}, not known to be safe; if you trust "
+            f"{str(path)!r} contains {', '.join(map(repr, unknown))}, which may not be safe; if you trust "
             f"{'it' if len(unknown) == 1 else 'them'} and the author of the file, pass trusted={unknown!r}."
         )
     try:

@@ -15,7 +15,7 @@ from bagwise.persist.known_types import loaders_of, name_in_files
 
 Node = dict[str, Any]
 
-# The oldest skops protocol of model files; skops refuses protocols that are newer than itself.
+# The oldest skops protocol of model files; skops rejects protocols that are newer than its own.
 _PROTOCOL = 2
 _KEYS = ("__loader__", "__module__", "__class__")
 # Loaders that read an archive member, with the end of its name.
@@ -72,7 +72,7 @@ def check_nodes(schema: Node, members: Collection[str], trusted: Collection[str]
 
 
 def is_alias(node: Node) -> bool:
-    """Return whether a node has the name of a known type in another module than `save` writes."""
+    """Return whether a node has the name of a known type, but not the module that `save` writes."""
     module, name = str(node["__module__"]), str(node["__class__"])
     return name_in_files(module, name) != (module, name)
 
@@ -156,7 +156,7 @@ def _dict(node: Node) -> list[Node]:
     content, types = node.get("content"), node.get("key_types")
     _require(isinstance(content, dict), "the content of DictNode is not a dictionary")
     kinds = _items(_is(types, "ListNode"))
-    _require(len(kinds) == len(content or ()), "DictNode has another number of keys than of types of keys")
+    _require(len(kinds) == len(content or ()), "DictNode does not have one type for each key")
     # The types are called with the keys.
     return [types, *(_is(kind, "TypeNode") for kind in kinds), *(content or {}).values()]
 
@@ -236,7 +236,7 @@ def _random_state(node: Node) -> list[Node]:
 def _random_generator(node: Node) -> list[Node]:
     generator, seeds = _named(node, ("bit_generator", "seed_seq"))
     arguments = _text_dict(seeds).get("content", {})
-    _require(set(arguments) <= _SEED_SEQUENCE, "a random generator has other seeds than numpy's")
+    _require(set(arguments) <= _SEED_SEQUENCE, "a random generator has seeds that numpy does not use")
     if "pool_size" in arguments:
         _integer(arguments["pool_size"], 4, _LARGEST_POOL)
     return [_text_dict(generator), seeds]

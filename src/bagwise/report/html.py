@@ -11,7 +11,7 @@ from bagwise._display.parts import Bar, Figure, Page
 from bagwise._display.pictures import DARK, LIGHT
 from bagwise.report.svg import Fineness, clean, color_variables, inline_svg
 
-_LONGEST = 4000  # characters of a text; longer ones are truncated
+_LONGEST = 4000  # maximum number of characters; longer texts are truncated
 
 
 def page_as_html(page: Page, fineness: Fineness | None) -> str:

@@ -16,7 +16,7 @@ from bagwise.report.subject import Subject, short
 
 _MOST_SHOWN = 15
 _MOST_DRAWN = 12
-# For larger data, intervals would take minutes, because each of their ends needs new fits.
+# For larger data, intervals would take minutes, because each limit needs new fits.
 _MOST_VALUES, _MOST_FEATURES = 10**5, 12
 
 

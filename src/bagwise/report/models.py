@@ -38,7 +38,7 @@ def model_subject(
         raise ValueError(f"cv must be an integer >= 2; got {cv!r}.")
     if X is None or y is None:
         raise ValueError(
-            f"write_report of a fitted {type(model).__name__} needs the bags and their labels; pass X and y."
+            f"write_report needs the bags and their labels for a fitted {type(model).__name__}; pass X and y."
         )
     refuse_several_labels(model, "write_report")
     bags = X if is_scan(X) else as_bags(X)

@@ -31,7 +31,7 @@ _ORDER = (
     ("The rule", rule_parts),
     ("Coefficients", coefficient_parts),
     ("Stability", stability_parts),
-    ("How to repeat it", lambda subject: list(subject.repeat)),
+    ("Reproduce this report", lambda subject: list(subject.repeat)),
 )
 
 

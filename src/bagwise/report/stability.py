@@ -1,4 +1,4 @@
-"""Stability of a model under other starts and other training bags."""
+"""Stability of a model under different starts and training bags."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def write_report(
     connection, and it is smaller than 2 MB for any data. The sections are, in this order: a short summary;
     the data, and what could leak; models compared; curves of held-out bags with confidence bands, and
     confusion matrices; individual bags and their instances; the rule; coefficients; stability; and how to
-    repeat it. Empty sections are omitted. docs/report.md describes the sections.
+    reproduce the report. Empty sections are omitted. docs/report.md describes the sections.
 
     Parameters
     ----------

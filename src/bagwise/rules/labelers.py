@@ -233,7 +233,7 @@ class CountLogistic(CountRule, LearnedRule):
     Notes
     -----
     The M step is a logistic regression on the expected numbers of bags with each count, fitted by L-BFGS.
-    The paper has no ridge penalty, and its gradient and Hessian use another order of the features.
+    The paper has no ridge penalty, and its gradient and Hessian use a different order of the features.
 
     Examples
     --------

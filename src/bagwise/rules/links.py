@@ -63,7 +63,7 @@ class GeometricMean(Link):
 
         log P(+) = mean_j log sigma(eta_j),    d log P(+) / d eta_j = (1 - sigma(eta_j)) / m
 
-    Use it if one clearly negative instance should make the bag less probable to be positive. It is `Mean` in
+    Use it if one clearly negative instance should make a positive label less probable. It is `Mean` in
     the log domain. It has no latent labels and no instance posterior.
 
     Notes

@@ -55,7 +55,8 @@ def _group_limits(root: Path) -> Iterator[float]:
         else:
             continue
         group = top / path.lstrip("/")
-        # In a container, the path can be that of the host and does not exist; then only the top counts.
+        # In a container, the path can be that of the host and need not exist; then only the root group
+        # applies.
         for folder in (group, *group.parents):
             with suppress(OSError, ValueError):  # no such file, or no limit ("max")
                 left = int((folder / limit).read_text()) - int((folder / usage).read_text())

@@ -448,7 +448,7 @@ def check_missing_values_are_refused_by_bag(estimator: Any, bags: Bags, y: np.nd
 
 
 def check_other_number_of_features_is_refused(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
-    """Check that predicting with another number of features raises an error with both counts."""
+    """Check that predicting with a different number of features raises an error with both counts."""
     estimator.fit(bags, y)
     narrow = bags.with_instances(bags.instances[:, :-1])
     d = bags.n_features

@@ -64,8 +64,8 @@ def check_rule(
     Parameters
     ----------
     rule : Rule
-        The rule. Open parameters are set for the random bags (`Rule.start`). Both labels must be possible for
-        bags of all `sizes`.
+        The rule. Unset parameters are set for the random bags (`Rule.start`). Both labels must be possible
+        for bags of all `sizes`.
     sizes : sequence of int
         Sizes of the random bags.
     n_bags : int

@@ -423,7 +423,7 @@ def test_features_that_are_all_equal(rule):
 
 @pytest.mark.parametrize("rule", ["threshold", "count_logistic"])
 def test_one_class_is_refused(rule):
-    with pytest.raises(ValueError, match="one class only"):
+    with pytest.raises(ValueError, match="only one class"):
         SoftORLogisticRegression(rule).fit(np.zeros((3, 2, 1)), np.ones(3))
 
 

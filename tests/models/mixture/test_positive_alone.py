@@ -50,11 +50,11 @@ def test_weights_are_repetitions_here_too():
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (np.zeros(N), r"one class only, 0.0; MIMixture needs .* or positive bags only, labeled 1 or True"),
-        (np.zeros(N, dtype=bool), "one class only, False"),
-        (np.full(N, 2), "one class only, 2"),
-        (np.full(N, -1), "one class only, -1"),
-        (np.full(N, "yes"), "one class only, 'yes'"),
+        (np.zeros(N), r"only one class, 0.0; MIMixture needs .* or positive bags only, labeled 1 or True"),
+        (np.zeros(N, dtype=bool), "only one class, False"),
+        (np.full(N, 2), "only one class, 2"),
+        (np.full(N, -1), "only one class, -1"),
+        (np.full(N, "yes"), "only one class, 'yes'"),
     ],
 )
 def test_other_labels_of_one_class_are_refused(y, message):

@@ -68,8 +68,8 @@ def test_raw_int16_is_the_same_as_floats():
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (np.zeros(120), "one class only, 0.0: all bags are unlabeled. .* also needs positive bags"),
-        (np.ones(120), "one class only, 1.0: all bags are positive. .* also needs unlabeled bags"),
+        (np.zeros(120), "only one class, 0.0: all bags are unlabeled. .* also needs positive bags"),
+        (np.ones(120), "only one class, 1.0: all bags are positive. .* also needs unlabeled bags"),
         (np.arange(120) % 2 - 1, "-1 and 0, which both mean unlabeled"),
         (np.arange(120) % 3 - 1, "0 and -1 both mean unlabeled; pass y == 1"),
     ],

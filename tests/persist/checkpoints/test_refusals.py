@@ -183,7 +183,7 @@ def test_folds_that_differ_between_calls(model, cut_off):
     splitter = StratifiedKFold(3, shuffle=True)  # draws other folds every time
     model = clone(model).set_params(cv=splitter)
     path = cut_off(model)
-    with pytest.raises(ValueError, match=f"belongs to a fit with other folds; .* cv splitter .*{REMEDY}"):
+    with pytest.raises(ValueError, match=f"belongs to a fit with different folds; .* cv splitter .*{REMEDY}"):
         clone(model).fit(DATA.bags, DATA.y, checkpoint=path)
     assert path.exists()
 

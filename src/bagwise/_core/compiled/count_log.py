@@ -46,7 +46,7 @@ def add_instance(eta, v, j, top, absorbs, beyond, row, theta):
         if n == j + 1:
             row[0, n], row[1, n], theta[n] = 0.0, row[1, n - 1] + v[j], math.inf
             continue
-        step = 0.0 if eta[j] == eta[n - 1] else eta[j] - eta[n - 1]  # 0 also if both are infinite
+        step = 0.0 if eta[j] == eta[n - 1] else eta[j] - eta[n - 1]  # 0 if both are infinite
         if absorbing and n == top:
             step -= beyond[j + 1]
         theta[n] = step + row[0, n - 1] - row[0, n]

@@ -40,9 +40,10 @@ from bagwise._core.compiled.count_leaf import (
 # Columns of the node table: first and last count of a window, and its start in the array that contains all
 # windows.
 LOW, HIGH, START = 0, 1, 2
-# Probability that a node may remove, and the smallest likelihood for which this error is negligible.
+# Probability of the counts that may be dropped at a node, and the smallest likelihood of a bag for which the
+# resulting error is negligible.
 DROP, SAFE_WITHOUT = 1e-30, 1e-10
-# From this many counts on, removing the ends is faster.
+# With this many counts or more, removing the ends is faster.
 MANY = 1024
 
 

@@ -16,7 +16,7 @@ from bagwise._core.compiled.compiling import kernel
 
 @kernel
 def log_add(a, b):
-    """Return log(exp(a) + exp(b)), also if one or both are -inf."""
+    """Return log(exp(a) + exp(b)); one or both can be -inf."""
     high, low = (a, b) if a > b else (b, a)
     if low == -math.inf:
         return high

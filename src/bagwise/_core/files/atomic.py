@@ -36,7 +36,7 @@ def replacing(path: FilePath) -> Iterator[Path]:
 
     An existing file at `path` is replaced atomically, so a reader sees either the old or the new file. Its
     permissions are kept. If `path` is a symbolic link, the file that it points to is replaced. Folders,
-    devices and FIFOs are refused.
+    devices and FIFOs are rejected.
     """
     refuse_other_than_file(path)
     path = Path(os.path.realpath(path))

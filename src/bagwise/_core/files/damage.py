@@ -35,13 +35,13 @@ def reading(path: Any, kind: str) -> Iterator[None]:
         raise
     except Exception as error:
         if isinstance(error, ValueError) and str(path) in str(error):
-            raise  # one of our own messages
+            raise  # a message of bagwise, which already names the file
         message = " ".join(str(error).split()) or type(error).__name__
         raise ValueError(f"{str(path)!r} is not a readable {kind}: {message}") from error
 
 
 def refuse_false_sizes(file: Any) -> None:
-    """Raise an error if the sizes that an npz file claims differ from its content, before allocating memory.
+    """Raise an error if the sizes declared in an npz file differ from its content, before allocating memory.
 
     It also raises an error for booleans other than 0 and 1, and for items that have no bytes: there could be
     any number of these.
@@ -52,15 +52,15 @@ def refuse_false_sizes(file: Any) -> None:
     with zipfile.ZipFile(file) as archive:
         claimed = _number_of_members(file)
         if claimed not in (len(archive.infolist()), _TOO_MANY_TO_SAY):
-            raise ValueError(f"the file claims {claimed} arrays, but lists {len(archive.infolist())}.")
+            raise ValueError(f"the file declares {claimed} arrays, but lists {len(archive.infolist())}.")
         for member in archive.infolist():
             if not member.filename.endswith(".npy"):
                 archive.open(member).close()  # this checks that the two copies of its name are equal
                 continue
             if member.file_size > _MOST_OF_A_BYTE * (member.compress_size + 1):
                 raise ValueError(
-                    f"the array {member.filename[:-4]!r} claims {member.file_size:,} bytes but is stored in "
-                    f"{member.compress_size:,}."
+                    f"the array {member.filename[:-4]!r} declares {member.file_size:,} bytes but is stored "
+                    f"in {member.compress_size:,}."
                 )
             with archive.open(member) as stream:
                 version = np.lib.format.read_magic(stream)

@@ -14,7 +14,7 @@ from bagwise._core.types import FilePath
 class Seal(NamedTuple):
     """A kind of file: its name, its newest format number, the function that writes it, a remedy for damage.
 
-    Files are written in the newest format; all formats from 1 on can be read.
+    Files are written in the newest format; all older formats can be read.
     """
 
     kind: str
@@ -37,7 +37,7 @@ class Sealed(NamedTuple):
 
 def write_sealed(path: FilePath, seal: Seal, head: Any, content: bytes) -> None:
     """Write a file; an existing file is replaced atomically."""
-    # The head is one line of ASCII, so that it is readable in an editor.
+    # The header is one line of ASCII, so that it is readable in an editor.
     content = json.dumps(head, allow_nan=False).encode("ascii") + b"\n" + content
     with replacing(path) as part, open(part, "wb") as file:
         file.write(seal.first_line(seal.format) + b"\n" + _checksum(content) + b"\n")
@@ -65,8 +65,8 @@ def read_sealed(path: FilePath, seal: Seal) -> Sealed:
     head, _, content = content.partition(b"\n")
     try:
         return Sealed(formats[first], json.loads(head), content)
-    except ValueError as error:  # the checksum is correct, so the file was written with this head
-        raise ValueError(f"{name!r} has a head that cannot be read: {error}.") from error
+    except ValueError as error:  # the checksum is correct, so the file was written with this header
+        raise ValueError(f"the header of {name!r} cannot be read: {error}.") from error
 
 
 def _checksum(content: bytes) -> bytes:

@@ -34,8 +34,8 @@ class Block(NamedTuple):
         A weight per bag.
     first : int or None
         The index of the first bag among all bags, or None if the bags are not consecutive. Then `indices`
-        contains their indices. This happens if bags of a file were selected in another order than in the
-        file.
+        contains their indices. This happens if bags of a file were selected in an order that differs from
+        that of the file.
     instance_weight, instance_y, bag_features : array or None
         Instance weights, instance labels and bag features, if the data have them.
     indices : int64 array of shape (n_bags,) or None
@@ -86,7 +86,7 @@ class Block(NamedTuple):
 class PerBlock:
     """Base class of arguments of a pass from which each block receives only its part.
 
-    For example, `PerBag` wraps an array with a value per bag. If blocks are processed in another process,
+    For example, `PerBag` wraps an array with a value per bag. If blocks are processed in a different process,
     only their part is sent there.
     """
 

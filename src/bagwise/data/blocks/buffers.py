@@ -46,7 +46,7 @@ class Buffers:
             if sys.getrefcount(self._pieces[i]) <= _ALONE:
                 if len(self._pieces[i]) >= n_bytes:
                     return self._pieces[i]
-                del self._pieces[i]  # too small, also for the next blocks
+                del self._pieces[i]  # too small, and the next blocks need as much
                 break
         self._pieces.append(np.empty(n_bytes, np.uint8))
         return self._pieces[-1]

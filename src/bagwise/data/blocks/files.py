@@ -78,7 +78,7 @@ class FileBlocks(Blocks):
                 if self.on_block is not None:
                     self.on_block(n_bags)
                 yield result
-        self.check = None  # no second check is needed, because a changed file is refused
+        self.check = None  # no second check is needed, because a changed file is an error
 
     def shuffled(self, rng: np.random.RandomState) -> Iterator[Block]:
         """Yield the blocks in random order: one pass.

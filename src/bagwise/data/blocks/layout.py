@@ -45,9 +45,9 @@ class Layout:
     """The bags of every block: instructions for reading blocks, without instances, labels or weights.
 
     A block has about 8 MB of doubles, or one bag if that is larger. The block boundaries do not depend on the
-    units of the file: they are those of the same bags in memory. Bags that were selected in another order are
-    read in file order, so that a pass reads every unit only once. Each block then contains the indices of its
-    bags.
+    units of the file: they are those of the same bags in memory. Bags that were selected in a different order
+    are read in file order, so that a pass reads every unit only once. Each block then contains the indices of
+    its bags.
 
     Attributes
     ----------

@@ -72,7 +72,7 @@ def _write(columns: Block, rows: Block, f: PairFunction, done: set[int] | None, 
 
 
 def _collect(columns: Block, rows: Block, f: PairFunction, done: set[int] | None) -> list[Any]:
-    """Return the values for two blocks, for passes that run in another process than the caller."""
+    """Return the values for two blocks, for passes that run in a different process."""
     return list(_pair_values(columns, rows, f, done))
 
 

@@ -441,11 +441,11 @@ def _apply(transform: Callable[[Any], Any], instances: Any, *, accept_nan: bool,
     if not np.isfinite(np.sum(values)) and (np.isinf(values).any() or not accept_nan):
         raise ValueError(
             "a transformer of the instances of a scan returned infinity or NaN, which the next step does not "
-            "accept; impute missing values, or use another transformer."
+            "accept; impute missing values, or use a different transformer."
         )
     if float(max(np.nanmax(values, initial=0.0), -np.nanmin(values, initial=0.0))) > largest:
         raise ValueError(
             "a transformer of the instances of a scan returned absolute values above "
-            f"{largest:g}, which the next step does not accept; use another transformer."
+            f"{largest:g}, which the next step does not accept; use a different transformer."
         )
     return transformed

@@ -28,8 +28,8 @@ class FileStamp(NamedTuple):
         time (``cp -p``, ``rsync -t``) cannot set. The inode number would not detect more, and is not constant
         on some network file systems.
     host : str
-        The machine that scanned the file. A worker of a cluster can have a copy of the file, whose status
-        change is another.
+        The machine that scanned the file. A worker of a cluster can have a copy of the file, with a different
+        time of the status change.
     """
 
     path: Any

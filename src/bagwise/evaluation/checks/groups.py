@@ -9,7 +9,7 @@ import numpy as np
 from bagwise.evaluation.checks.data import DataSet
 from bagwise.evaluation.checks.report import Finding, count, first_few, quoted
 
-# Columns whose names contain one of these are taken as groups or as splits.
+# Columns whose names contain one of these are treated as groups or as splits.
 _GROUPS = (
     "patient",
     "subject",
@@ -83,11 +83,11 @@ def _possible_groups(data: DataSet, columns: dict[str, np.ndarray]) -> Finding:
             "note",
             "groups",
             f"column {quoted(name)} has {n_values:,} values for {len(values):,} bags. If bags with the same "
-            "value may be alike for other reasons than their labels (same batch, day or site), keep them in "
-            f"one fold: pass groups=bags.bag_columns[{name!r}] with GroupKFold "
+            "value may be similar for reasons other than their labels (same batch, day or site), keep them "
+            f"in one fold: pass groups=bags.bag_columns[{name!r}] with GroupKFold "
             f"(command line: --groups {name}).",
         )
-    return Finding("ok", "groups", "no column groups the bags.")
+    return Finding("ok", "groups", "no column defines groups of bags.")
 
 
 def _is_named(name: str, parts: tuple[str, ...]) -> bool:

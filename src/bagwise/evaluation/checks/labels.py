@@ -169,7 +169,7 @@ def size_auc(sizes: np.ndarray, has_label: np.ndarray) -> tuple[float, float]:
     n_all = np.bincount(size_index, minlength=len(values)).astype(np.float64)
     n1, n = n_with.sum(), n_all.sum()
     n0 = n - n1
-    # A pair counts 1 if the bag with the label is larger, and 1/2 if both sizes are equal.
+    # A pair counts as 1 if the bag with the label is larger, and as 1/2 if both sizes are equal.
     n_without = n_all - n_with
     u = float(n_with @ (np.cumsum(n_without) - n_without / 2))
     ties = float((n_all**3 - n_all).sum()) / (n * (n - 1))

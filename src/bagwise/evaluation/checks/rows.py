@@ -30,7 +30,7 @@ def row_codes(X: Any) -> np.ndarray:
 
 
 def mix(bits: np.ndarray) -> np.ndarray:
-    """Hash 64-bit integers in place with the finaliser of MurmurHash3; 0 stays 0."""
+    """Hash 64-bit integers in place with the finalizer of MurmurHash3; 0 stays 0."""
     for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
         bits ^= bits >> np.uint64(33)
         bits *= np.uint64(factor)

@@ -205,9 +205,9 @@ def _describe(champion: _Champion, best: _Champion) -> str:
         f"{champion.mean:.3f} per held-out bag"
     )
     if champion is best:
-        return f"{sentence}, the best of all."
+        return f"{sentence} (the best of all models)."
     gain, p = champion.against(best)
-    return f"{sentence}, {gain:+.3f} compared with the best of all (p = {p:.2g})."
+    return f"{sentence}, {gain:+.3f} compared with the best model of all (p = {p:.2g})."
 
 
 def _conclude(

@@ -60,8 +60,8 @@ def corrected_t(
     test_train_ratio : float
         Number of held-out bags per training bag, n_test / n_train.
     mean : float, optional
-        The difference to test; by default the mean over the splits. Splits of different sizes have another
-        mean over all held-out bags.
+        The difference to test; by default the mean over the splits. If splits differ in size, the mean over
+        all held-out bags is different.
 
     References
     ----------

@@ -49,7 +49,7 @@ def read_labelled(X: Any, y: Any, groups: Any, *, from_unlabeled: bool = False) 
     """Validate bags, bag labels and groups.
 
     If labels are missing (NaN, None) and all other labels are equal, the bags are positive and unlabeled.
-    With `from_unlabeled`, they are positive and unlabeled in any case.
+    With `from_unlabeled`, they are always positive and unlabeled.
     """
     bags = X if is_scan(X) else as_bags(X)
     if y is None:

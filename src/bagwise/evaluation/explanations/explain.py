@@ -197,8 +197,8 @@ def feature_effects(model: Any, bags: Bags, row: int, usual: np.ndarray, column:
 
     The effect is the score of the instance minus its score after replacing the feature value by the reference
     value. If the model has probabilities, the score is the log-odds. In a linear model, an effect is the
-    coefficient times the difference of the values, and all effects sum to the difference to the score of an
-    instance with reference values.
+    coefficient times the difference of the values, and the effects add up to the difference from the score
+    of an instance with reference values.
 
     Parameters
     ----------

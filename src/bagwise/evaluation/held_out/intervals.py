@@ -59,8 +59,8 @@ def auc_interval(
 
     Groups are taken into account as in `share_interval`. A bag contributes the number of its correctly
     ordered pairs minus their expected number (its number of pairs times the AUC), and groups are weighted by
-    their pairs. Two degrees of freedom are subtracted, one for each class. The AUC itself is subtracted and
-    not the mean of each fold: folds have only a few groups, and a mean per fold would use up all degrees of
+    their pairs. Two degrees of freedom are subtracted, one for each class. The AUC itself is subtracted, not
+    the mean of each fold: folds have only a few groups, and a mean per fold would use up all degrees of
     freedom.
 
     All values are NaN if no fold has both classes. The interval is NaN with fewer than four groups.

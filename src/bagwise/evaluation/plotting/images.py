@@ -51,7 +51,7 @@ def plot_bags(
     intensity : array of shape (n_instances,)
         Values between 0 and 1, in the order of the instances.
     image_shape : (height, width) or (height, width, 3), optional
-        Shape of the images, greyscale or color, if every instance is a flattened image. The values are
+        Shape of the images, grayscale or color, if every instance is a flattened image. The values are
         scaled to the full range from dark to bright over all plotted bags. By default, instances are plotted
         as feature vectors, with each feature standardized over the plotted bags.
     y : array of shape (n_bags,), optional
@@ -68,8 +68,8 @@ def plot_bags(
     truth_label : str
         Text of the legend, which describes the dots.
     max_images : int, default=12
-        Maximum number of plotted instances per bag. Of larger bags, the instances with the largest intensity
-        are plotted, in their original order.
+        Maximum number of plotted instances per bag. For larger bags, only the instances with the largest
+        intensity are plotted, in their original order.
     ax : matplotlib axes, optional
         Axes to draw into; by default those of a new figure.
 

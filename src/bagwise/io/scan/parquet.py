@@ -109,13 +109,13 @@ def row_groups(readers: Sequence[Reader]) -> tuple[list[tuple[int, int]], np.nda
 
 
 def refuse_other_columns(first: Reader, other: Reader) -> None:
-    """Raise an error if a file has other columns than the first file."""
+    """Raise an error if the columns of a file differ from those of the first file."""
     ours, theirs = ({f.name: f.type for f in reader.schema} for reader in (first, other))
     for name in [*ours, *theirs]:
         mine, its = (str(types.get(name, "absent")) for types in (ours, theirs))
         if mine != its:
             raise ValueError(
-                f"{other.where} has other columns than {first.where}: {name!r} is {its} instead of {mine}."
+                f"the columns of {other.where} and {first.where} differ: {name!r} is {its} instead of {mine}."
             )
     if other.description != first.description:
-        raise ValueError(f"{other.where} has another description of its bags than {first.where}.")
+        raise ValueError(f"the descriptions of the bags in {other.where} and {first.where} differ.")

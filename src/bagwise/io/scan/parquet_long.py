@@ -35,7 +35,7 @@ class LongSource(ParquetSource):
     per_instance : dict of str to (str, dict or None)
         The side columns: the column in the file, and the stored description of the column.
     entries : dict of str to (str, int)
-        Of the columns above that are entries of lists in the file: the column with the lists, and the index.
+        For the columns above that are entries of lists in the file: the column with the lists, and the index.
     """
 
     features: list[str] = field(repr=False)

@@ -95,7 +95,7 @@ class Runs:
     def _begins_bag(self, first: Any) -> bool:
         if self._last is None:
             return True
-        # Indices that start at 0 again denote other bags.
+        # If the indices start at 0 again, they denote different bags.
         begins_again = self._numbered and self._new_file and first == 0
         return bool(first != self._last) or begins_again
 
@@ -141,7 +141,7 @@ class Runs:
 
     def _refuse_returns(self, ids: np.ndarray, begins: np.ndarray) -> None:
         key = ids
-        if self._numbered:  # the same index can denote another bag in every file
+        if self._numbered:  # the same index can denote a different bag in every file
             starts = [start for _, start in self._file_starts]
             key = np.column_stack([ids, np.searchsorted(starts, begins, side="right")])
         _, first, inverse = np.unique(

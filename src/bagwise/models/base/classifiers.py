@@ -106,7 +106,7 @@ class BagClassifier(ClassifierMixin, BagEstimator):
         return len(classes) == 2 and getattr(self, "positive_label_", classes[1]) == classes[0]
 
     def _direction_loss(self, X: BagsLike, y: ArrayLike) -> float:
-        """Return the loss by which fits with either label as the positive class are compared.
+        """Return the loss by which fits with each label as the positive class are compared.
 
         By default this is ``objective_``, the loss of the same training labels, or the share of wrong
         predictions of these labels for a model without an objective.

@@ -1,7 +1,8 @@
 """Fits of text labels without `positive`: each label is the positive class once, and the better fit is kept.
 
 Bag models are not symmetric in their classes: only negative bags are free of positive instances. Numeric and
-boolean labels have a conventional direction. Text has none, and the alphabet must not decide.
+boolean labels have a conventional direction. Text labels have none, and their alphabetical order must not
+matter.
 """
 
 from __future__ import annotations
@@ -103,8 +104,8 @@ def _report(model: Any, chosen: Any, losses: dict[Any, float]) -> None:
     other = next(label for label in losses if label != chosen)
     low, high = model.classes_.tolist()
     warn_user(
-        f"y has the labels {low!r} and {high!r}, positive is None: {type(model).__name__} was fitted with "
-        f"either label as the positive class, and {chosen!r} is kept ({model._direction_criterion}: "
+        f"y has the labels {low!r} and {high!r}, and positive is None: {type(model).__name__} was fitted "
+        f"with each label as the positive class, and {chosen!r} was kept ({model._direction_criterion}: "
         f"{losses[chosen]:.6g}; with {other!r}: {losses[other]:.6g}). Pass positive={chosen!r} to fit once.",
         PositiveClassWarning,
         once=f"positive class {chosen!r}",

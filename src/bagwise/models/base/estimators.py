@@ -192,7 +192,7 @@ class BagEstimator(BaseEstimator):
         return bags
 
     def _checked(self, bags: Bags) -> Bags:
-        """Convert the instances to a supported type; refuse missing, infinite and too large values."""
+        """Convert the instances to a supported type; reject missing, infinite and too large values."""
         if sp.issparse(bags.instances) and not self._accepts_sparse:
             raise TypeError(
                 f"{type(self).__name__} does not support sparse instances; pass "

@@ -125,7 +125,7 @@ def cut_in_two(
     for part in (is_first, ~is_first):
         if len(np.unique(labels[part])) < 2:
             raise ValueError(
-                "split leaves a part with bags of one class only; pass more bags or smaller groups."
+                "split leaves a part with bags of only one class; pass more bags or smaller groups."
             )
     return kept[is_first], kept[~is_first]
 

@@ -308,7 +308,7 @@ def _keeping_together(model: Any, bags: Any, y: np.ndarray, groups: np.ndarray) 
     if "groups" in inspect.signature(model.fit).parameters:
         return {"groups": groups}
     is_one_vs_rest = isinstance(model, OneVsRestClassifier)
-    inside = model.estimator if is_one_vs_rest else model  # its models have no groups, but folds
+    inside = model.estimator if is_one_vs_rest else model  # its models do not accept groups, but folds
     if not hasattr(inside, "cv"):
         return {}
     n_folds = getattr(inside.cv, "n_splits", inside.cv) if is_one_vs_rest else inside.cv

@@ -211,7 +211,7 @@ def encode_labels(
             return np.ones(len(y), dtype=np.int8)
         alone = ", or positive bags only, labeled 1 or True" if positive_alone else ""
         raise ValueError(
-            f"y has one class only, {as_python(classes[0])!r}; {name} needs bags of two classes, positive "
+            f"y has only one class, {as_python(classes[0])!r}; {name} needs bags of two classes, positive "
             f"and negative{alone}."
         )
     estimator.classes_ = classes
@@ -254,7 +254,7 @@ def index_of_positive(positive: Any, labels: list[Any]) -> int:
 
 
 def refuse_unknown_labels(y: np.ndarray, classes: np.ndarray, *, besides: str = "") -> None:
-    """Raise an error for labels that are not in `classes`; `besides` names further accepted values."""
+    """Raise an error for labels that are not in `classes`; `besides` lists further accepted values."""
     unknown = ~np.isin(y, classes)
     if unknown.any():
         raise ValueError(

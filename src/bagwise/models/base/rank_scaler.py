@@ -60,7 +60,7 @@ class RankScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ``scale="rank"``).
 
     A sparse matrix stays sparse: zeros stay zeros, because the rank of zero is subtracted from all ranks.
-    Therefore a scaler that was fitted to dense instances refuses sparse ones.
+    Therefore a scaler that was fitted to dense instances rejects sparse ones.
 
     Examples
     --------

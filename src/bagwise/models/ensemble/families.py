@@ -94,7 +94,7 @@ _STREAMING = ("linear", "instances")
 class Choice(NamedTuple):
     """Families to fit, and the reason why others are left out (empty if none are).
 
-    With `both_directions`, models whose rule is not symmetric in the classes are fitted with either class as
+    With `both_directions`, models whose rule is not symmetric in the classes are fitted with each class as
     the positive one.
     """
 

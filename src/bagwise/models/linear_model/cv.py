@@ -316,7 +316,7 @@ class MILogisticRegressionCV(LinearBagClassifier):
         lines += [
             f"{'Held-out log loss:':<22}{deviance / 2:.4f} per bag (base rate: {base / 2:.4f})",
             f"{'Held-out curve:':<22}from fold paths that start at the model without features; the final fit "
-            "uses more starts and may reach another optimum if the penalty is weak",
+            "uses more starts and may reach a different optimum if the penalty is weak",
         ]
         if kept and deviance > base * (1 + _ABOVE):
             lines.append(

@@ -203,7 +203,7 @@ class MILogisticRegression(LinearBagClassifier):
         It alternates an E step with an M step, which minimizes a quadratic expansion by coordinate descent
         and is halved if it would increase the objective. The M step also updates the parameters of a learned
         rule. EM needs hundreds to thousands of iterations, so increase `max_iter`. Its starts are the model
-        without features and ``n_init - 1`` random ones, also with an L1 penalty. It requires a rule with
+        without features and ``n_init - 1`` random ones, even with an L1 penalty. It requires a rule with
         latent labels, and bags in memory.
     tol : float, default=1e-6
         Tolerance of the optimality conditions, per unit of bag weight.
@@ -396,8 +396,8 @@ class MILogisticRegression(LinearBagClassifier):
         ----------
         X, y, sample_weight : optional
             The training data. They are not needed for a model with ``alpha=0`` that has not been pickled,
-            because it stores a reference to them. If passed, they are compared with the fit, and other data
-            raise an error.
+            because it stores a reference to them. If passed, they are compared with the fit, and different
+            data raise an error.
         intervals : {"score", "profile", "wald"}, optional
             Kind of tests and intervals. An interval contains the values that the test does not reject.
 

@@ -220,7 +220,7 @@ class DiscriminativeMixture(Recorded, WaistClassifier):
         try:
             self.model_.fit(self._statistics(bags), y, sample_weight=weight, checkpoint=location)
         finally:
-            if hasattr(self.model_, "coef_"):  # also after Ctrl-C
+            if hasattr(self.model_, "coef_"):  # true after Ctrl-C as well
                 self._keep()
                 self.n_passes_ = blocks.n_passes + self.model_.n_passes_
 

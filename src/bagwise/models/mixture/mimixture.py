@@ -334,7 +334,8 @@ class MIMixture(Recorded, WaistClassifier):
     def _direction_loss(self, X: BagsLike, y: ArrayLike) -> float:
         if self.supervision == "bags":
             return self.objective_
-        # `objective_` depends on other labels in either direction: compare the likelihood of all labels.
+        # `objective_` depends on different labels in the two directions: compare the likelihood of all
+        # labels.
         labels = partial(self._encode_known, y)
         return -float(self._by_blocks(X, self._log_proba_of, labels).sum())
 
@@ -432,7 +433,7 @@ class MIMixture(Recorded, WaistClassifier):
                 rng=rng,
                 n_jobs=self.n_jobs,
                 on_start=reporter.start,
-                # Missing values that are expected slow down the convergence of EM.
+                # If missing values are replaced by expectations, EM converges slowly.
                 extrapolate=not ground.is_complete and ground.family.missing == "expect",
             )
             tried.append(results)

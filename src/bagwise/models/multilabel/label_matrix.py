@@ -1,4 +1,4 @@
-"""Bag labels as indicator matrices, also for bags with at most one of several labels."""
+"""Bag labels as indicator matrices, including bags with at most one of several labels."""
 
 from __future__ import annotations
 

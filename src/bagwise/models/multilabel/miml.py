@@ -54,8 +54,8 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
 
     Use it for bags with several labels if every instance has at most one label: species in recordings,
     regions in pictures. Because labels compete for instances, it predicts instances better than one model
-    per label (`MultiLabelBagClassifier`). Like all noisy-OR models, it is unsuitable if a bag has a label
-    only from a minimum number of instances on. `SoftORLogisticRegression` estimates this number.
+    per label (`MultiLabelBagClassifier`). Like all noisy-OR models, it is unsuitable if a label requires
+    a minimum number of instances. `SoftORLogisticRegression` estimates this number.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
     # background becomes rare.
     _example_parameters = {"background": False, "tol": 1e-9}
 
-    # These checks use bags of one instance with several labels, which this model refuses.
+    # These checks use bags of one instance with several labels, which this model rejects.
     _expected_failed_checks = {
         f"check_classifiers_multilabel_{check}": "an instance has one label"
         for check in (

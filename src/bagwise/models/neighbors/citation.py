@@ -80,7 +80,7 @@ class CitationKNNClassifier(NeighborsClassifier, ScoreClassifier):
     on the other bags in `X` nor on the order of the training bags.
 
     With leave-one-out on the raw features of Musk1 and Musk2, the defaults classify 83 of 92 and 86 of 102
-    bags correctly. The paper reports 92.4 and 86.3 per cent, that is, 85 and 88 bags; we could not reproduce
+    bags correctly. The paper reports 92.4 and 86.3 percent, that is, 85 and 88 bags; we could not reproduce
     these results.
 
     References

@@ -51,7 +51,7 @@ class PUSetKernelClassifierCV(SetKernelScore):
     random_state : int, RandomState instance or None, default=None
         Seed or generator of folds and centers.
     verbose : int, default=0
-        1 reports every fold and the result of the fit on all bags, 2 also the iterations of that fit.
+        1 reports every fold and the result of the fit on all bags, 2 also reports the iterations of that fit.
 
     Attributes
     ----------
@@ -156,7 +156,7 @@ class PUSetKernelClassifierCV(SetKernelScore):
             Weights of the bags, which also apply in the risk.
         groups : array of shape (n_bags,), optional
             Group of every bag, for example its patient, plate or day. If `cv` is an integer or a group
-            splitter, the bags of a group stay in one fold, also when the class prior is estimated. With
+            splitter, the bags of a group stay in one fold, even when the class prior is estimated. With
             scikit-learn's metadata routing, a search or cross-validation passes its groups to this method.
         checkpoint : path, optional
             File that stores the progress of the fit. After a crash, the same call resumes from it

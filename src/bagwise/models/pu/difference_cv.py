@@ -175,7 +175,8 @@ class DSDDClassifierCV(ChosenDifference, DSDDScore):
     random_state : int, RandomState instance or None, default=None
         Seed or generator of instances and folds.
     verbose : int, default=0
-        1 reports every fold and the result of the fit, 2 also the convex steps of the fit on all bags.
+        1 reports every fold and the result of the fit, 2 also reports the convex steps of the fit on all
+        bags.
 
     Attributes
     ----------

@@ -164,7 +164,7 @@ class DSDDClassifier(DSDDScore):
     random_state : int, RandomState instance or None, default=None
         Seed or generator of the sample of instances.
     verbose : int, default=0
-        1 reports the result of the fit, 2 also every convex step.
+        1 reports the result of the fit, 2 also reports every convex step.
 
     Attributes
     ----------

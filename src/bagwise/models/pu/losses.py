@@ -72,6 +72,6 @@ def check_pu_labels(y: ArrayLike, name: str) -> None:
         unlabeled = labels[0] in (0, -1)
         present, absent = ("unlabeled", "positive") if unlabeled else ("positive", "unlabeled")
         raise ValueError(
-            f"y has one class only, {labels[0]!r}: all bags are {present}. {name} also needs {absent} bags; "
+            f"y has only one class, {labels[0]!r}: all bags are {present}. {name} also needs {absent} bags; "
             "mark positive bags with 1 or True, and unlabeled bags with 0, -1 or False."
         )

@@ -46,8 +46,8 @@ class ClassPriorEstimator(SetKernelEstimator):
 
     and equal to this ratio if no negative bag scores c or more. The scores are out-of-fold log-odds of
     positive against unlabeled bags. They come from a logistic regression on the minimum, mean and maximum of
-    every feature. The cut c minimizes the ratio plus its confidence margin. It is chosen on other bags than
-    those in which the tails are counted.
+    every feature. The cut c minimizes the ratio plus its confidence margin. The bags on which it is chosen
+    are not those in which the tails are counted.
 
     **"ratio"** models the density of positive bags divided by the density of unlabeled bags as ``r(X) = a +
     sum_c coef_c k(X, center_c)`` and fits r by least squares. It maximizes ::
@@ -110,7 +110,7 @@ class ClassPriorEstimator(SetKernelEstimator):
         Ridge and degree of "ratio". Instances and callable kernels have no degree; `degree_` is then None.
     path_ : PriorPath
         The ridges of "ratio", the estimate at each ridge, and the criterion by which they were compared; None
-        if `ridge` was given. If the estimate changes strongly near the best ridge, it is not reliable.
+        if `ridge` was passed. If the estimate changes strongly near the best ridge, it is not reliable.
     scores_ : array of shape (n_bags,) or (n_instances,)
         The scores of "tail" for bags of non-zero weight; NaN for bags that are not held out in any fold.
     scaler_, classes_, positive_label_, n_features_in_

@@ -1,4 +1,4 @@
-"""puMIL: an SVM on one key instance per bag, and a search for the negative ones of the unlabeled bags."""
+"""puMIL: an SVM on one key instance per bag, and a search for the negative bags among the unlabeled ones."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
     """Linear SVM on the key instance of every bag (puMIL), for positive and unlabeled bags.
 
     Every unlabeled bag b has a confidence v_b in [0, 1] that it is negative. For given confidences, the model
-    is built in four steps. The n_positive most confident bags are taken as negative. A kernel density is
+    is built in four steps. The n_positive most confident bags are treated as negative. A kernel density is
     estimated from their instances, each multiplied by its bag's confidence. The instance of every bag with
     the lowest density becomes its key. An SVM ``f(x) = w'x + b`` minimizes ::
 
         |w|^2 / 2 + C sum_b weight_b max(0, 1 - y_b (v_b w'key_b + b))
 
-    over the positive bags (v = 1, y = 1) and the bags taken as negative (y = -1). The quality of confidences
-    is the F measure of this SVM, where the unlabeled bags that were not taken as negative count as positive.
-    A genetic search improves the confidences. A bag is positive if f >= 0 at its key.
+    over the positive bags (v = 1, y = 1) and the bags treated as negative (y = -1). The quality of
+    confidences is the F measure of this SVM, where the unlabeled bags that are not treated as negative count
+    as positive. A genetic search improves the confidences. A bag is positive if f >= 0 at its key.
 
     This model is included for comparison with PU-SKC. The search has no convergence guarantee, and the class
     prior is not used. If many unlabeled bags are negative, the F measure treats most of them as positive.
@@ -82,7 +82,7 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
     random_state : int, RandomState instance or None, default=None
         Seed or generator of the initial confidences and of their changes.
     verbose : int, default=0
-        1 reports the result of the search, 2 also every generation.
+        1 reports the result of the search, 2 also reports every generation.
 
     Attributes
     ----------
@@ -106,11 +106,11 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
     of the paper: the F measure above, and confidence 1 for new bags. A change (B.3) that leaves [0, 1] is
     clipped.
 
-    A bag of weight two is equivalent to two copies: in the number of bags taken as negative, in the density,
-    in the SVM and in the F measure. A bag can be taken as negative with a part of its weight; the rest then
-    counts as positive. Equal bags have equal confidences, and random confidences are drawn in an order that
-    depends only on the values of the bags. The fit therefore depends neither on copies nor on the order of
-    the training bags.
+    A bag of weight two is equivalent to two copies: in the number of bags treated as negative, in the
+    density, in the SVM and in the F measure. A bag can be treated as negative with a part of its weight; the
+    rest then counts as positive. Equal bags have equal confidences, and random confidences are drawn in an
+    order that depends only on the values of the bags. The fit therefore depends neither on copies nor on the
+    order of the training bags.
 
     References
     ----------
@@ -259,7 +259,7 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
             np.where(y[members] == 1, weight[members], negative[members]),
         )
         called = is_positive(keys @ coef + intercept)
-        # Weight that was not taken as negative counts as positive.
+        # The weight that is not treated as negative is treated as positive.
         positive = weight - negative
         f_measure = 2.0 * positive[called].sum() / (weight[called].sum() + positive.sum())
         return _Machine(negatives, negative[bag_of], coef, intercept, float(f_measure))
@@ -326,7 +326,7 @@ def distinct_bags(training: Training) -> tuple[Training, np.ndarray]:
 
 
 def _taken_as_negative(training: Training, confidence: np.ndarray) -> np.ndarray:
-    """Return the weight with which every bag is taken as negative.
+    """Return the weight with which every bag is treated as negative.
 
     The most confident unlabeled bags are taken until their weight equals that of the positive bags.
     """

@@ -134,8 +134,8 @@ def prior_splits(cv: Any, training: Training, sample_weight: Any, name: str) -> 
         weight = training.weight[y == label]
         if weight.max() >= (1.0 - _SHARE_OF_OTHERS) * weight.sum():
             raise ValueError(
-                f"{name} cannot estimate the class prior: one bag has nearly all weight of the {word} bags. "
-                "Pass class_prior, a number between 0 and 1, or other weights."
+                f"{name} cannot estimate the class prior: one bag has nearly all of the weight of the {word} "
+                "bags. Pass class_prior, a number between 0 and 1, or other weights."
             )
     if isinstance(cv, Integral):
         n_folds = min(int(cv), rarest)

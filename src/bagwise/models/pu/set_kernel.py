@@ -141,8 +141,8 @@ class PUSetKernelClassifier(SetKernelScore):
     random_state : int, RandomState instance or None, default=None
         Seed or generator of the centers.
     verbose : int, default=0
-        1 reports the result of the fit, 2 also the iterations of the solver. For the double hinge, these show
-        the dual objective, a lower bound that rises to the objective.
+        1 reports the result of the fit, 2 also reports the iterations of the solver. For the double hinge,
+        these show the dual objective, a lower bound that rises to the objective.
 
     Attributes
     ----------

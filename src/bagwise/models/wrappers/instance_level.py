@@ -1,4 +1,4 @@
-"""Bag and instance predictions of a fitted model, also if it wraps the model that predicts instances.
+"""Bag and instance predictions of a fitted model, even if it wraps the model that predicts instances.
 
 scikit-learn's searches, pipelines and calibration have the bag predictions of the wrapped model, but not its
 instance predictions.
@@ -176,7 +176,7 @@ def with_positive(model: Any, label: Any) -> Any:
     """Return an unfitted clone with `label` as the positive class, if it is a classifier that chooses one.
 
     Repeated fits of a model, such as the folds of a report, use the direction of the first fit. Estimators
-    that encode labels are returned unchanged, because their models do not see the labels.
+    that encode labels are returned unchanged, because their models do not receive the original labels.
     """
     return _set_positive(clone(model), label)
 

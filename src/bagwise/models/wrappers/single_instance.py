@@ -81,7 +81,8 @@ class SingleInstanceClassifier(WaistClassifier):
 
     rule_: Rule
     estimator_: Any
-    # The value of every feature that is constant in training, NaN for the other features; None without any.
+    # The value of every feature that is constant in training, NaN for the other features; None if no feature
+    # is.
     _constants: np.ndarray | None = None
 
     _parameter_constraints: dict[str, Any] = {
@@ -174,15 +175,16 @@ class SingleInstanceClassifier(WaistClassifier):
         return "log loss of the training bags"
 
     def _direction_loss(self, X: BagsLike, y: ArrayLike) -> float:
-        # A classifier can predict probabilities of 0 and 1; a single wrong bag must not decide.
+        # A classifier can predict probabilities of 0 and 1; a single wrong bag must not dominate.
         labels = partial(self._encode_known, y)
         return -float(np.maximum(self._by_blocks(X, self._log_proba_of, labels), np.log(1e-6)).mean())
 
     def _seen(self, X: Any) -> Any:
         """Replace the features that are constant in training.
 
-        A classifier from the user sees the training instances as they are. In new instances, known values of
-        a constant are replaced by the constant. The default classifier and sparse instances have zeros.
+        A classifier passed by the user is fitted to the unchanged training instances. In new instances,
+        values of a constant feature are replaced by the constant, unless they are missing. With the default
+        classifier, and for sparse instances, they are replaced by 0.
         """
         if self._constants is None:
             return X

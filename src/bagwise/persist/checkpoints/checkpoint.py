@@ -62,8 +62,8 @@ class Checkpoint(CheckpointLocation):
     def next_run(self, *inputs: Any) -> Checkpoint:
         """Return the location of the next run in a sequence of runs.
 
-        `inputs` identify the run, for example its start and its penalty. If the stored run has other inputs,
-        the values of this run and of all following runs are deleted.
+        `inputs` identify the run, for example its start and its penalty. If the stored run has different
+        inputs, the values of this run and of all following runs are deleted.
         """
         self._n_runs += 1
         run, key = self.within(f"run {self._n_runs}"), digest_of(*inputs)
@@ -119,11 +119,11 @@ class Checkpoint(CheckpointLocation):
     # ------------------------------------------------------------ folds and seeds
 
     def agree_on_folds(self, splits: list[tuple[np.ndarray, np.ndarray]]) -> None:
-        """Raise an error if the stored folds differ from these: a random splitter can draw other folds."""
+        """Raise an error if the stored folds differ from these, which a random splitter can cause."""
         entry, key = self._store.get(f"{self._location}/folds"), digest_of(splits)
         if entry.get("digest", key) != key:
             raise ValueError(
-                f"checkpoint {str(self._store.path)!r} belongs to a fit with other folds; set the "
+                f"checkpoint {str(self._store.path)!r} belongs to a fit with different folds; set the "
                 f"random_state of the cv splitter to make the folds reproducible; {REMEDY}."
             )
         self._store.put(f"{self._location}/folds", digest=key)

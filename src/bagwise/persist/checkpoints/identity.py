@@ -1,4 +1,4 @@
-"""The identity of a fit, and an error with the difference if a checkpoint belongs to another fit."""
+"""The identity of a fit, and an error with the difference if a checkpoint belongs to a different fit."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def with_version(identity: dict[str, Any]) -> dict[str, Any]:
 
 
 def refuse_other(path: Any, theirs: dict[str, Any], ours: dict[str, Any]) -> None:
-    """Raise an error with the difference if a checkpoint belongs to another fit."""
+    """Raise an error with the difference if a checkpoint belongs to a different fit."""
     difference = _difference(theirs, ours)
     if difference is not None:
         raise ValueError(f"checkpoint {str(path)!r} {difference}; {REMEDY}.")
@@ -102,7 +102,7 @@ def _difference(theirs: dict[str, Any], ours: dict[str, Any]) -> str | None:
             return f"belongs to a fit with {name}={_cut(before)}, but this fit has {name}={_cut(now)}"
     if theirs.get("bags") != ours.get("bags"):
         return "belongs to a fit of other bags: instances, sizes, labels or weights differ"
-    return None if theirs == ours else "belongs to another fit"
+    return None if theirs == ours else "belongs to a different fit"
 
 
 def _cut(shown: str | None) -> str:

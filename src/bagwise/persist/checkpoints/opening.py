@@ -34,7 +34,7 @@ def opened(
         means no checkpoint.
     identity : callable
         Function that returns the identity of the fit (see `identity_of`); only called if there is a
-        checkpoint. A checkpoint with another identity raises an error.
+        checkpoint. A checkpoint with a different identity raises an error.
 
     Yields
     ------

@@ -106,7 +106,7 @@ _MOST_DIGESTED = 2**16
 
 
 def digest_of(*values: Any) -> str:
-    """Return a digest of scalars, strings and arrays, also inside tuples and lists.
+    """Return a digest of scalars, strings and arrays, including those inside tuples and lists.
 
     Functions are represented by their names, and other objects by their types.
     """

@@ -23,7 +23,7 @@ class Store:
 
     An entry contains the values of one run: its "end" if the run has finished, otherwise its "state". After
     Ctrl-C has set the stop flag of the fit, no more values are stored, because an interrupted solver computes
-    other results.
+    different results.
 
     Parameters
     ----------

@@ -105,7 +105,7 @@ def _soft_thresholds(fit: Fit, rule: LearnedRule) -> list[tuple[LearnedRule, np.
     k = 1
     while k <= largest and (soft := rule.soft_threshold(k)) is not None:
         under_it = replace(fit.under(soft), by_em=False)  # a start is not part of the run
-        # Always start from the null model: the optimum for another threshold is a local optimum nearby.
+        # Always start from the null model: the optimum for a different threshold is a local optimum nearby.
         result = under_it.solve(under_it.starts()[0])
         ends.append((result.value - soft.log_prior() / fit.problem.total, soft, result.x))
         if result.status is Status.INTERRUPTED:

@@ -141,7 +141,7 @@ def _essence(result: L1Result) -> L1Result:
 
 
 def _is_close(result: L1Result, other: L1Result) -> bool:
-    """Return whether a rough solution is converging to another solution."""
+    """Return whether a rough solution is converging to a different solution."""
     return bool(np.abs(result.x - other.x).max() <= _CLOSE * np.abs(other.x).max())
 
 
