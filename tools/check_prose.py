@@ -98,12 +98,14 @@ def _python(source: str) -> Iterator[tuple[int, str]]:
     comment, start, last = list[str](), 0, -1
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
-            if token.start[0] != last + 1 and comment:
+            text, continues = token.string.lstrip("#: "), token.line.lstrip().startswith("#")
+            is_rule = not text.strip("-=% ")  # the lines around a heading in a tutorial
+            if comment and (token.start[0] != last + 1 or not continues or is_rule):
                 yield start, " ".join(comment)
                 comment = []
             start = start if comment else token.start[0]
-            last = token.start[0]
-            comment.append(token.string.lstrip("#: "))
+            last = token.start[0] if continues else -1
+            comment += [] if is_rule else [text]
     if comment:
         yield start, " ".join(comment)
     tree = ast.parse(source)
@@ -125,7 +127,7 @@ def _without_examples(line: int, text: str) -> Iterator[tuple[int, str]]:
     paragraph, start = list[str](), line
     for i, part in enumerate([*text.splitlines(), ""]):
         is_code = part.lstrip().startswith((">>>", "...", "``"))
-        if not part.strip() or is_code:
+        if not part.strip("-= ") or is_code:
             if paragraph and not paragraph[0].startswith(">>>"):
                 yield start, " ".join(paragraph)
             paragraph, start = ([part.strip()] if is_code else []), line + i + 1
