@@ -51,7 +51,7 @@ bars = comparison.plot()
 bars.figure_.savefig("comparison.png")
 
 # %%
-# Differences to the best model, with a paired test over splits that accounts for overlapping training sets.
+# Differences from the best model, with a paired test over splits that accounts for overlapping training sets.
 for row in comparison.differences()[:4]:
     print(f"{row.name:<25} {row.mean:+.3f} ({row.low:+.3f} to {row.high:+.3f}), p = {row.p:.3f}")
 

@@ -23,7 +23,8 @@ PYTHON = [
     for path in sorted((ROOT / folder).rglob("*.py"))
 ]
 PAGES = ("src/bagwise/cli/", "src/bagwise/report/", "src/bagwise/_display/", "src/bagwise/evaluation/")
-_NO_SENTENCE = (":", "---", ".. ", "|", "![", "...", ">>>")  # directives, tables, pictures and doctests
+# Directives, tables, pictures, doctests and comments for tools.
+_NO_SENTENCE = (":", "---", ".. ", "|", "![", "...", ">>>", "type: ignore", "noqa")
 _CALLS = re.compile(r"^(warn|warn_.*|.*Error|.*Warning|note|refuse.*)$")
 
 

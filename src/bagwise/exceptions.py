@@ -15,7 +15,7 @@ __all__ = [
     "warn_user",
 ]
 
-# Packages whose frames can be between the user's line and ours: bagwise, and those that call it for the user.
+# Packages whose frames can be between the user's line and ours: bagwise, and packages that call bagwise.
 _BETWEEN = {"bagwise", "contextlib", "joblib", "pickle", "sklearn"}
 
 

@@ -46,7 +46,7 @@ class TableFile(Protocol):
 class TextTable:
     """Text file with one row per line; the delimiter is detected from the header.
 
-    The delimiter is the one of comma, semicolon and tab that splits the first line into the most cells. Ties
+    The delimiter is the comma, semicolon or tab, whichever splits the first line into the most cells. Ties
     go to the comma. If the file starts with a line such as ``sep=;``, the delimiter is the one in this line,
     which is not a row. If the delimiter is not a comma, a comma within a number is a decimal comma, as
     spreadsheet programs write it in many countries.

@@ -49,7 +49,8 @@ def check_nodes(schema: Node, members: Collection[str], trusted: Collection[str]
         loaders = loaders_of(node["__module__"], node["__class__"])
         if not (loader in loaders if loaders else name in trusted and not is_alias(node)):
             raise _fault(f"{loader} would restore {name!r}")
-        # skops restores nodes with the same id once, from the first one, whatever the others contain.
+        # skops restores nodes with the same id once, from the first one, regardless of the content of the
+        # others.
         identity = node.get("__id__")
         if not (identity is None or type(identity) is int):
             raise _fault(f"the id of a node is {identity!r}")

@@ -286,8 +286,8 @@ class CountRule(Rule):
                 first[k, label], last[k, label] = used, kept - 1
                 even[k, label] = np.argmax(values != values[0]) or len(values)
                 used += kept
-        # In bags too small to reach a change of the labeler, the label does not depend on the count. The
-        # result for a bag must not depend on larger bags in the same call.
+        # If the labeler is constant up to the size of a bag, the label of the bag does not depend on the
+        # count. The result for a bag must not depend on larger bags in the same call.
         certain = join & (sizes[:, None] < even[kind])
         return LabelerTable(np.concatenate(pieces), first[kind], np.where(certain, 0, last[kind]))
 

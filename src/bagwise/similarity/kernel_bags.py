@@ -118,7 +118,7 @@ def instance_kernel(
 ) -> KernelBags:
     """Compute the kernels of all instances with each other or with other bags, for ``kernel="precomputed"``.
 
-    The matrix is worth its memory if several SVMs share it, or if the kernel is slow.
+    Precomputing the matrix is useful if several SVMs share it, or if the kernel is slow.
 
     Parameters
     ----------

@@ -109,7 +109,7 @@ def run_em(
     on_start : callable, optional
         Called with (index of the start, number of starts, result).
     extrapolate : bool
-        Whether steps are extrapolated. It pays off if EM converges slowly, because much information is
+        Whether steps are extrapolated. This helps if EM converges slowly because much information is
         missing.
 
     Returns

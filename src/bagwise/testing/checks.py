@@ -338,7 +338,7 @@ def _positive_warnings(call: Any) -> list[str]:
 
 
 def _check_same_outputs(named: Any, reference: Any, bags: Bags, positive: Any) -> None:
-    """Check that a model of text labels has the outputs of a model of labels 0 and 1, in its own order."""
+    """Check that a model of text labels has the outputs of a model of labels 0 and 1, in its class order."""
     column = named.classes_.tolist().index(positive)
     for level in ("", "_instances"):
         if hasattr(reference, f"predict{level}"):

@@ -11,9 +11,9 @@ among the first i, ::
 Log-probabilities would be as large as the log-odds, and so would their rounding errors. In contrast,
 log_ratio is at most the size of the bag, and it depends only on differences of log-odds. The backward pass
 can use plain probabilities. Given n positive instances among the first i + 1, instance i + 1 is positive with
-log-odds theta[n], the log ratio of the two terms above, whatever the label of the bag. So the distribution of
-the count given the label is carried from the whole bag back to its first instance. All terms are positive, so
-nothing cancels, and values that underflow are too improbable to matter.
+log-odds theta[n], the log ratio of the two terms above, regardless of the label of the bag. So the
+distribution of the count given the label is carried from the whole bag back to its first instance. All terms
+are positive, so nothing cancels, and values that underflow are too improbable to matter.
 
 If the labeler is constant from `top` on, entry `top` also includes all larger counts (`absorbs`). An entry
 costs three exponentials and two logarithms. Rows are stored at every sqrt(m)-th instance and recomputed in

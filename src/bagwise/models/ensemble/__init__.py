@@ -1,8 +1,8 @@
 """`BagEnsembleClassifier`: several model families, combined by averaging their log-odds.
 
 The log-odds are a weighted sum of the scores of all settings. All SVMs that share a kernel matrix are
-therefore merged into one coefficient vector, so a prediction needs one matrix per kernel, however large the
-grid is.
+therefore merged into one coefficient vector, so a prediction needs one matrix per kernel, regardless of the
+size of the grid.
 
 - `classifier`: the estimator. `families`: the model families, their selection for a data set, and their
   estimated cost in time and memory.

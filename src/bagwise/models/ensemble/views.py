@@ -30,8 +30,8 @@ class TrainingGram(NamedTuple):
     K : array of shape (n_bags, n_bags)
         Kernel matrix of all training bags.
     cut : callable
-        Function that takes the index of a fold and returns two kernel matrices: the one of its training
-        bags, and the one between its training bags (rows) and held-out bags (columns).
+        Function that takes the index of a fold and returns two kernel matrices: that of its training
+        bags, and that between its training bags (rows) and held-out bags (columns).
     width : float
         Width of the kernel, needed to compute the matrix of new bags; NaN if there is none.
     """

@@ -146,7 +146,7 @@ def _is_close(result: L1Result, other: L1Result) -> bool:
 
 
 class Grid(NamedTuple):
-    """Solutions for all alphas, and whether each is better than the one of the downward path."""
+    """Solutions for all alphas, and whether each is better than that of the downward path."""
 
     alphas: np.ndarray
     solutions: list[L1Result]

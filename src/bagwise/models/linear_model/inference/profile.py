@@ -51,7 +51,7 @@ class Profile:
     identity. Each search starts at the parameters of the nearest earlier value. There are two statistics, and
     both are approximately standard normal at the true value:
 
-    - "ratio": the signed root of the likelihood ratio, which is twice the difference to the maximum
+    - "ratio": the signed root of the likelihood ratio, which is twice the difference from the maximum
       log-likelihood.
     - "score": the derivative of the log-likelihood along the quantity, divided by its standard deviation
       under the model with that value. The log-likelihood excludes prior and ridge. The derivative is
@@ -145,7 +145,7 @@ class Profile:
                 return high
             if wanted - root_low <= _ACCURACY:
                 return low
-            # The root is nearly linear. It is infinite if the quantity cannot have the value.
+            # The root is nearly linear. It is infinite if the quantity cannot take this value.
             share = (wanted - root_low) / (root_high - root_low) if np.isfinite(root_high) else 0.5
             middle = low + float(np.clip(share, 0.05, 0.95)) * (high - low)
             root = root_at(middle)
@@ -181,7 +181,7 @@ class _Walk:
         return -float(np.sign(distance)) * float(np.sqrt(2.0 * max(0.0, least)))
 
     def _fit_others(self, value: float, distance: float) -> float:
-        """Fit the other parameters, and return the difference to the maximum log-likelihood."""
+        """Fit the other parameters, and return the difference from the maximum log-likelihood."""
         profile = self._profile
 
         def lacking(w: np.ndarray) -> tuple[float, np.ndarray]:
@@ -190,7 +190,7 @@ class _Walk:
                 return np.inf, np.zeros(len(w))
             objective, gradient = profile.likelihood.value_and_gradient(profile.likelihood.at(x))
             slope = self._quantity.gradient(x)
-            # Chain rule: the pivot parameter changes too, so that the quantity keeps its value.
+            # Chain rule: the pivot parameter changes too, so that the value of the quantity is unchanged.
             gradient = gradient - slope * (gradient[self._pivot] / slope[self._pivot])
             return objective - profile.least, self._across.T @ (profile._spread.T @ gradient)
 

@@ -15,7 +15,7 @@ from bagwise.models.linear_model.inference.likelihood import FittedLikelihood
 _FLATTEST = 1e-10
 # Newton's method has converged if no log-odds change by more than the first value in a step. If a step still
 # changes log-odds by the second value after this number of steps, the maximum is at infinity: along a
-# separating direction, each step changes log-odds by one, however flat the likelihood is.
+# separating direction, each step changes log-odds by one, even if the likelihood is flat.
 _ARRIVED, _MOVES, _STEPS = 1e-3, 0.1, 12
 # Maximum change of log-odds in a step.
 _LONGEST = 2.0
