@@ -219,16 +219,15 @@ def cross_predict(
         name = f"held-out bags of fold {i + 1}"
         parts.append(checkpoint.cell(name, run, train, test, groups, checkpoint.within(name)))
         raise_if_stopped()
-    tests = [test for _, test in splits]
     fold = np.full(len(codes), -1)
-    for i, test in enumerate(tests):
+    for i, (_, test) in enumerate(splits):
         fold[test] = i
     return HeldOut(
         codes,
         classes,
         fold,
         {
-            output: _by_bag(len(codes), tests, values, is_label=output == "predict")
+            output: (_last_of_splits if output == "predict" else mean_of_splits)(len(codes), splits, values)
             for output, *values in zip(outputs, *(predictions for predictions, _ in parts), strict=True)
             if values[0] is not None
         },
@@ -256,21 +255,26 @@ def _predicted(fitted: Any, bags: Any, outputs: Sequence[Output], classes: np.nd
     return predictions
 
 
-def _by_bag(n_bags: int, tests: list[np.ndarray], parts: list[np.ndarray], *, is_label: bool) -> np.ndarray:
-    """Combine the predictions of all splits into one array in the order of the bags."""
-    shape = (n_bags, *parts[0].shape[1:])
-    if is_label:
-        labels = np.full(shape, -1)
-        for test, part in zip(tests, parts, strict=True):
-            labels[test] = part
-        return labels
+def _last_of_splits(n_bags: int, splits: Sequence[Split], parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the label of every bag from the last split that held it out; -1 if no split did."""
+    labels = np.full(n_bags, -1)
+    for (_, test), part in zip(splits, parts, strict=True):
+        labels[test] = part
+    return labels
+
+
+def mean_of_splits(n_bags: int, splits: Sequence[Split], parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the mean over the splits that held a bag out, for every bag; NaN if no split did.
+
+    Each part has one row per held-out bag of its split.
+    """
     # Start sums at -0.0: adding a zero then keeps the sign of that zero.
-    values, times = np.full(shape, -0.0), np.zeros(n_bags)
-    for test, part in zip(tests, parts, strict=True):
+    values, times = np.full((n_bags, *parts[0].shape[1:]), -0.0), np.zeros(n_bags)
+    for (_, test), part in zip(splits, parts, strict=True):
         values[test] += part
         times[test] += 1
     several = times > 1
-    values[several] /= times[several].reshape(-1, *[1] * (len(shape) - 1))
+    values[several] /= times[several].reshape(-1, *[1] * (values.ndim - 1))
     values[times == 0] = np.nan
     return values
 

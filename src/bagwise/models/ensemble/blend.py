@@ -9,6 +9,7 @@ from scipy.special import softmax
 
 from bagwise.models.base.calibration import fit_exponent, fit_lines, platt_targets
 from bagwise.models.base.folds import Split
+from bagwise.models.base.held_out import mean_of_splits
 from bagwise.models.base.log_loss import loss_of_margin
 
 # Softmax temperature of the weights, in mean held-out log-likelihood per bag.
@@ -75,16 +76,15 @@ def held_out_log_odds(
     is NaN for bags that no fold holds out.
     """
     is_held = np.isfinite(scores[0])
-    total, times = np.zeros(len(y)), np.zeros(len(y))
+    parts = []
     for _, test in splits:
         others = is_held.copy()
         others[test] = False
         if len(np.unique(y[others])) < 2:  # there are no other folds, or a class is missing from them
             others = is_held
         made = blend(scores[:, others], y[others], weight[others])
-        total[test] += made.log_odds(scores[:, test])
-        times[test] += 1
-    return np.where(times > 0, total / np.maximum(times, 1), np.nan)
+        parts.append(made.log_odds(scores[:, test]))
+    return mean_of_splits(len(y), splits, parts)
 
 
 class Sharpening(NamedTuple):

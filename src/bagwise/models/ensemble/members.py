@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bagwise.models.base.folds import Split
+from bagwise.models.base.held_out import mean_of_splits
 
 
 class FittedMember(NamedTuple):
@@ -36,12 +37,5 @@ class FittedMember(NamedTuple):
 
 
 def mean_held_out(n_bags: int, splits: list[Split], scores: list[np.ndarray]) -> np.ndarray:
-    """Return the held-out scores of all bags, collected from the folds: shape (n_settings, n_bags).
-
-    If several folds hold a bag out, its score is their mean; if no fold does, it is NaN.
-    """
-    held, times = np.zeros((len(scores[0]), n_bags)), np.zeros(n_bags)
-    for (_, test), fold_scores in zip(splits, scores, strict=True):
-        held[:, test] += fold_scores
-        times[test] += 1
-    return np.where(times > 0, held / np.maximum(times, 1), np.nan)
+    """Return the held-out scores of all bags, shape (n_settings, n_bags): see `mean_of_splits`."""
+    return np.ascontiguousarray(mean_of_splits(n_bags, splits, [of_fold.T for of_fold in scores]).T)

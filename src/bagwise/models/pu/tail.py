@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from bagwise._core.interrupt import raise_if_stopped
 from bagwise.data.bags import Bags
 from bagwise.models.base.folds import Split
+from bagwise.models.base.held_out import mean_of_splits
 from bagwise.models.base.log_loss import loss_of_margin
 from bagwise.models.pu.estimates import LEVEL, PriorEstimate
 from bagwise.similarity import bag_statistics
@@ -68,22 +69,20 @@ def out_of_fold_scores(
         # Rotate the rows into fewer columns: this does not change a fit with a ridge penalty.
         left, lengths, _ = np.linalg.svd(vectors, full_matrices=False)
         vectors = left * lengths
-    held = np.zeros(len(y))
-    for _, test in splits:
-        held[test] += 1.0
-    is_held, best = held > 0, (np.inf, np.zeros(len(y)))
+    best = np.inf, np.zeros(len(y))
     for C in _PENALTIES:
-        score = np.zeros(len(y))
+        parts = []
         for train, test in splits:
             raise_if_stopped()
-            score[test] += _learned_score(vectors, y, weight, C, train)(test)
-        score[is_held] /= held[is_held]
+            parts.append(_learned_score(vectors, y, weight, C, train)(test))
+        score = mean_of_splits(len(y), splits, parts)
+        is_held = ~np.isnan(score)
         margin = np.where(y == 1, score, -score)[is_held]
         loss = float(np.average(loss_of_margin(margin), weights=weight[is_held]))
         if loss < best[0]:
             best = loss, score
     # Rounding makes scores equal that differ only by rounding errors, so that no cut separates them.
-    return np.where(is_held, np.round(best[1], 5), np.nan)
+    return np.round(best[1], 5)
 
 
 def _learned_score(vectors: Any, y: Any, weight: Any, C: Any, train: Any) -> Any:
