@@ -386,7 +386,7 @@ FORGERIES = {
     "clusters of another tree": (
         (KMeans(3, n_init=1, random_state=0), X),
         lambda schema, members: schema.update({"__class__": "BisectingKMeans"}),
-        "contains 'sklearn.cluster.BisectingKMeans', not known to be safe",
+        "contains 'sklearn.cluster.BisectingKMeans', which may not be safe",
     ),
     "averages of gradients": (
         (SGDClassifier(average=True, random_state=0), X),

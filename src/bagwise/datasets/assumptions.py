@@ -69,6 +69,10 @@ def make_assumption_bags(
         `bags` (Bags) in random order, with the instance column "source" ("background", "concept 1",
         "concept 2" or "poison"); `y` (n_bags,); `instance_y` (n_instances,), 1 for instances of a concept.
 
+    See Also
+    --------
+    bagwise.testing.check_assumption : Fit a model to the training bags, and check its AUC on the test bags.
+
     Notes
     -----
     The features of an instance are independent and normally distributed, with a mean and a standard
@@ -95,10 +99,6 @@ def make_assumption_bags(
     ----------
     E. Raff and J. Holt, "Reproducibility in multiple instance learning: a case for algorithmic unit tests",
     NeurIPS 2023.
-
-    See Also
-    --------
-    bagwise.testing.check_assumption : Fit a model to the training bags, and check its AUC on the test bags.
 
     Examples
     --------
