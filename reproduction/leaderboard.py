@@ -198,7 +198,7 @@ principal components. All other parameters have their default values, including 
 and the feature scaling of each model. Trees are not tuned.
 
 Bag vectors and bag kernels that need no labels are computed once from all training bags. DD-SVM uses 10
-starts per class and diverse density uses 5, which is few. Boosting uses 50 trees, and instance-level logistic
+starts per class and diverse density uses only 5. Boosting uses 50 trees, and instance-level logistic
 regressions use one start. The network has default parameters and holds out a fifth of its training bags for
 early stopping. The ensemble also has default parameters. It calibrates and weights its families with ten
 folds within the training bags. Its recipe was developed on the five classic sets (see the page *ensemble*).

@@ -23,13 +23,15 @@ PYTHON = [
     for path in sorted((ROOT / folder).rglob("*.py"))
 ]
 PAGES = ("src/bagwise/cli/", "src/bagwise/report/", "src/bagwise/_display/", "src/bagwise/evaluation/")
-# Directives, tables, pictures, doctests and comments for tools.
-_NO_SENTENCE = (":", "---", ".. ", "|", "![", "...", ">>>", "type: ignore", "noqa")
+_NO_SENTENCE = (":", "---", ".. ", "|", "![", "...", ">>>")  # directives, tables, pictures and doctests
+_FOR_TOOLS = ("type: ignore", "noqa")
 _CALLS = re.compile(r"^(warn|warn_.*|.*Error|.*Warning|note|refuse.*)$")
 
 
 def sentences(text: str) -> Iterator[str]:
     """Split a paragraph into sentences of at least four words."""
+    if text.startswith(_FOR_TOOLS):
+        return
     for sentence in re.split(r"(?<=[.!?:]) +(?=[A-Z`'\"{(])", text):
         if len(re.findall(r"[A-Za-z]{2,}", sentence)) >= 4 and not sentence.startswith(_NO_SENTENCE):
             yield sentence.strip()

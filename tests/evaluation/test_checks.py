@@ -244,7 +244,7 @@ def test_the_size_test_is_that_of_mann_and_whitney(seed):
         (np.repeat(["active", "inactive"], 20), "note", "choose the positive class with positive='inactive'"),
         (np.repeat([True, False], 20), "ok", "True is the positive class"),
         (np.arange(40) < 3, "warning", "class True has 3 bags: too few"),
-        (np.where(np.arange(40) == 7, np.nan, 1), "warning", "1 bag without a label, the first is 7"),
+        (np.where(np.arange(40) == 7, np.nan, 1), "warning", "1 bag without a label; the first is 7"),
         (np.array([None, "a"] * 20, dtype=object), "warning", "20 bags without a label"),
         (np.linspace(0, 1, 40), "note", "looks continuous"),
         (np.eye(40)[:, :6], "note", "6 label columns"),

@@ -83,8 +83,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--impute",
         choices=["median", "none"],
-        help="replace missing values by the median of the feature (median: also in new data if the training "
-        "data have none), or reject them (default: median if there are any)",
+        help="replace missing values by the median of the feature, in training and new data (median), or "
+        "reject missing values (none); by default, median if there are any",
     )
     parser.add_argument(
         "--cv",

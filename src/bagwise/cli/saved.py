@@ -74,7 +74,7 @@ class SavedModel:
 
         model = core_of(self.model)
         if not hasattr(model, "estimators_"):
-            raise CommandError(f"{type(model).__name__} has no separate models per label; use it in Python.")
+            raise CommandError(f"{type(model).__name__} has no model for a single label; use it in Python.")
         of_label = model.estimators_[self.label_names.index(label)]
         return of_label if model is self.model else BagPipeline([*self.model.steps[:-1], ("model", of_label)])
 
@@ -138,7 +138,7 @@ def read_new(
     with reading_data(arguments.file):
         header = _column_names(arguments.file, options.get("encoding"))
         if saved.label_names and options.get("label") not in header:
-            labels = False  # --label names a label of the model, which is not in the data
+            labels = False  # --label selects a label of the model; the data have no such column
         for name in ("bag", "label"):
             column = saved.about.get("data", {}).get(name)
             if name not in options and column in header:

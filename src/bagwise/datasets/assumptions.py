@@ -35,7 +35,8 @@ def make_assumption_bags(
 
     A bag is positive because of the instances that it contains. The training bags also contain a simpler
     signal that a model must not use, and in the test bags this signal is reversed. A model that respects the
-    assumption of a test has a test AUC above 0.5; a model that uses the forbidden signal has one below 0.5.
+    assumption of a test has a test AUC above 0.5; a model that uses the forbidden signal has a test AUC below
+    0.5.
 
     ===================  =============================================================================
     "single_concept"     A bag is positive if it contains a concept instance (the standard assumption).
@@ -93,7 +94,7 @@ def make_assumption_bags(
     one of "false_frequency" contains one instance of each. The concept in a negative bag is random.
 
     The paper writes N(mean, I * scale). As in torchmil's generators, the scale is the standard deviation
-    here. The paper leaves the number of background instances of its first test open.
+    here. The paper does not specify the number of background instances in its first test.
 
     References
     ----------

@@ -252,7 +252,7 @@ class Rule(BaseEstimator):
         return np.zeros(len(log_odds)), self.information(log_odds, offsets) * has_label
 
     def information(self, log_odds: ArrayLike, offsets: ArrayLike) -> np.ndarray:
-        """Compute a factor of the Fisher information P (1 - P) d d' of the bag labels on the log-odds.
+        """Compute a factor of the Fisher information P (1 - P) d d' that bag labels contain about log-odds.
 
         Parameters
         ----------

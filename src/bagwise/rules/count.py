@@ -304,7 +304,8 @@ def run_kernels(bags: tuple[Any, ...], rule: tuple[Any, ...], outputs: tuple[Any
     left = np.flatnonzero(np.isnan(log_likelihood))
     if len(left):
         sizes = np.diff(offsets)[left]
-        # This is an upper bound on the row length, so it includes all bags that are left due to their size.
+        # This is an upper bound on the row length, so all bags that were skipped because of their size are
+        # included.
         large = left[(sizes + 1) * (np.minimum(sizes, rule[2][left, y[left]]) + 1 + ALIGN) > BUDGET]
         if len(large):
             from bagwise._core.compiled.count_tree import large_bags

@@ -28,7 +28,7 @@ def check_classes(data: DataSet) -> Finding:
         return Finding(
             "warning",
             "labels",
-            f"{count(int(missing.sum()), 'bag')} without a label, the first is {first}. Remove them, or use "
+            f"{count(int(missing.sum()), 'bag')} without a label; the first is {first}. Remove them, or use "
             "a model that accepts unlabeled bags.",
         )
     if data.kind == "other":

@@ -88,9 +88,9 @@ def compare(
     Notes
     -----
     **Intervals** (95 %) describe the score of the fitted models on more bags like these. They do not include
-    the variation between training sets. Proportions have Wilson's interval. The AUC has Newcombe's interval,
-    for pairs within folds. Log loss and Brier score have the interval of a mean over bags. Grouped bags are
-    down-weighted by the design effect. Other scores have the interval of the corrected t-test over splits.
+    the variation between training sets. Proportions use Wilson's interval. The AUC uses Newcombe's interval,
+    for pairs within folds. Log loss and Brier score use the interval of a mean over bags. Grouped bags are
+    down-weighted by the design effect. Other scores use the interval of the corrected t-test over splits.
     With repeats, the limits are averaged over the repeats, so the interval is slightly too wide.
 
     **Differences** are paired by split and tested with the corrected resampled t-test of Nadeau and Bengio

@@ -298,7 +298,7 @@ class BagEnsembleClassifier(ScoreClassifier):
         try:
             return ShownText(self.__dict__["report_"])
         except KeyError:
-            raise AttributeError(f"{type(self).__name__} has no report_ before fit.") from None
+            raise AttributeError(f"{type(self).__name__} has no report_ before it is fitted.") from None
 
     @report_.setter
     def report_(self, text: str) -> None:

@@ -131,8 +131,8 @@ class MIMixture(Recorded, WaistClassifier):
     ----------
     positive_rate_ : float
         The probability pi that an instance is positive. It can reach 0 without the labels of positive bags,
-        that is with another `supervision` than "bags". All log-odds are then -inf, and all predictions
-        negative.
+        that is, with a `supervision` other than "bags". All log-odds are then -inf, and all predictions
+        are negative.
     positive_components_, negative_components_ : list
         Parameters of the components of each class, with attributes that depend on the family (``.mean``,
         ...). Features that are constant in training have the variance 0, or a category with probability 1.

@@ -404,7 +404,7 @@ def name_components(family: Family, params: MixtureParams, negative: Blocks) -> 
     components = [params.components[k] for k in order]
     log_weights = np.empty(len(order))
     for part, total in zip(params.classes, log_rate[::-1], strict=True):
-        # A class with the rate 0 has no weights to normalize.
+        # A class with a rate of 0 has no weights to normalize.
         n = len(log_joint[part])
         log_weights[part] = log_joint[part] - total if total > -np.inf else -np.log(n)
     return params._replace(log_rate=log_rate, log_weights=log_weights, components=components)

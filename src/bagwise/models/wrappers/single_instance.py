@@ -81,8 +81,8 @@ class SingleInstanceClassifier(WaistClassifier):
 
     rule_: Rule
     estimator_: Any
-    # The value of every feature that is constant in training, NaN for the other features; None if no feature
-    # is.
+    # The value of every feature that is constant in training, and NaN for the other features; None if no
+    # feature is constant.
     _constants: np.ndarray | None = None
 
     _parameter_constraints: dict[str, Any] = {

@@ -137,7 +137,7 @@ def _halved(
 ) -> tuple[BagPoint, float] | None:
     """Halve the step to `x` until the objective does not increase; return None if that is impossible.
 
-    It is possible even after an M step of the rule, which alone does not increase the objective.
+    It is possible even after an M step of the rule, because that step alone does not increase the objective.
     """
     for _ in range(_MOST_HALVINGS):
         new = problem.point(x)

@@ -1,7 +1,7 @@
 """Interface of a linear bag model for the L1 solver: points, exact points, curvature, and fewer columns.
 
 Instances of 1 to 64 MB are copied by columns, scaled and in single precision (`ColumnCopy`). A point is
-computed from its difference from the previous one. It is computed again from all instances if the estimated
+computed by an update of the previous one. It is computed again from all instances if the estimated
 rounding error is too large.
 """
 

@@ -27,7 +27,7 @@ _MAX_STEPS_BEYOND = 100
 # On the upward path, this optimality relative to alpha is enough to recognize an optimum. Parameters whose
 # difference relative to the largest is smaller belong to the same optimum.
 _ROUGHLY, _CLOSE = 1e-3, 1e-2
-# Number of alphas of another path, beginning with the current one, whose warm models are tried.
+# Warm models from another path are tried for this many alphas, beginning with the current one.
 _WARM_MODELS = 3
 # Relative improvement over the model without features that exceeds rounding errors.
 _CLEARLY = 1e-8
