@@ -21,7 +21,7 @@ no code is executed, and skops is not needed.
 
 The exit status is 0 if the file is a valid model file, 2 if it is damaged or not a model file."""
 
-# At most this many names of features and classes are shown, the others are counted; --json has all of them.
+# Maximum number of names of features and classes to show; the others are counted, and --json has all of them.
 _MOST_NAMES = 8
 
 

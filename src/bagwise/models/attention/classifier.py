@@ -292,7 +292,7 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
         sizes = list(self.hidden_sizes)
         if not sizes or not all(isinstance(size, Integral) and int(size) >= 1 for size in sizes):
             raise ValueError(
-                f"hidden_sizes is {self.hidden_sizes!r}; expected the number of units of every layer, for "
+                f"hidden_sizes is {self.hidden_sizes!r}; expected the number of units in every layer, for "
                 "example (64,), with at least one layer."
             )
         return [int(size) for size in sizes]

@@ -36,11 +36,11 @@ class ClusterEmbedding(Scaled, BagTransformer):
     the vector is divided by its norm. Here d_k of the n training bags contain instances of cluster k, so
     clusters that occur in every bag have a low weight.
 
-    Any scikit-learn classifier can follow; with an SVM, the method is constructive clustering (CCE). Use
-    presence if a single instance of a kind decides the label, and counts if the number of instances matters.
-    The embedding is fast, and a strong baseline if the label depends on the kinds of instances in a bag. The
-    clusters do not depend on the labels, so the embedding is weak if positive and negative instances are
-    similar. It predicts instances only as bags of one instance.
+    Any scikit-learn classifier can use the vectors; with an SVM, the method is constructive clustering (CCE).
+    Use presence if a single instance of a kind decides the label, and counts if the number of instances
+    matters. The embedding is fast, and a strong baseline if the label depends on the kinds of instances in a
+    bag. The clusters do not depend on the labels, so the embedding is weak if positive and negative instances
+    are similar. It predicts instances only as bags of one instance.
 
     Parameters
     ----------

@@ -21,9 +21,9 @@ from bagwise.similarity.distances import METRICS, bag_distances, metric_argument
 class DissimilarityEmbedding(Scaled, BagTransformer):
     """Embed each bag as the vector of its distances to training bags (MInD).
 
-    Any scikit-learn classifier can follow. Start with a `StandardScaler` and a linear classifier, which
-    learns which training bags are close to positive and to negative bags. Use the embedding if classes differ
-    in the similarity of whole bags. It does not predict instances.
+    Any scikit-learn classifier can use the vectors. Start with a `StandardScaler` and a linear classifier,
+    which learns which training bags are close to positive and to negative bags. Use the embedding if classes
+    differ in the similarity of whole bags. It does not predict instances.
 
     Parameters
     ----------

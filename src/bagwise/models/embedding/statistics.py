@@ -18,8 +18,8 @@ from bagwise.similarity.statistics import STATISTICS, describe
 class BagStatistics(Scaled, BagTransformer):
     """Embed each bag as a vector of feature statistics: minimum, maximum, mean, spread or quantiles.
 
-    Any scikit-learn classifier can follow. With an SVM, this is a strong baseline on the classic benchmarks.
-    It does not predict instances.
+    Any scikit-learn classifier can use the vectors. With an SVM, this is a strong baseline on the classic
+    benchmarks. It does not predict instances.
 
     Parameters
     ----------

@@ -89,7 +89,7 @@ class PUClassifier(Scaled, ScoreClassifier):
     The model separates positive from *negative* bags: a prediction of the other label means negative.
     """
 
-    # A fit cannot find out which bags are unlabeled.
+    # A fit cannot determine which bags are unlabeled.
     _text_labels = "refuse"
     _expected_failed_checks = {"check_classifiers_classes": "text labels need the parameter positive"}
 
