@@ -188,7 +188,7 @@ def test_slides_with_a_leading_dimension_and_a_table_of_other_origin(tmp_path):
     bags, _ = load_bags(tmp_path)
     np.testing.assert_array_equal(scan.load().instances, bags.instances)
     assert scan.load().instances.dtype == np.float16
-    assert scan.blocks().X.dtype == np.float64
+    assert scan.blocks().X.dtype == np.float32
 
 
 # ---------------------------------------------------------------------- errors

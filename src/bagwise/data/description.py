@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+from bagwise._core.precision import dtype_text, is_bfloat16
 from bagwise.data.bags import Bags
 from bagwise.data.bags.parts import as_text
 
@@ -46,7 +47,8 @@ def describe(bags: Bags, y: np.ndarray | None, *, instances: str | None = None) 
     description["y"] = None if y is None else side("y", y)
     description["bag_columns"] = {name: side(name, a) for name, a in bags.bag_columns.items()}
     names = None if bags.feature_names is None else bags.feature_names.tolist()
-    features: dict[str, Any] = {"dtype": bags.instances.dtype.str, "width": bags.n_features, "names": names}
+    dtype = dtype_text(bags.instances.dtype)
+    features: dict[str, Any] = {"dtype": dtype, "width": bags.n_features, "names": names}
     if instances is None:
         shown = names if names is not None else [f"x{j}" for j in range(bags.n_features)]
         features["columns"] = [free_name(name, taken) for name in shown]
@@ -112,7 +114,8 @@ def check_description(description: dict[str, Any]) -> dict[str, Any]:
             expect_column(kind, f"{name!r} of {sides!r}")
     features: Any = description.get("instances")
     expect(isinstance(features, dict), "there is no 'instances'")
-    expect_dtype(features, "'instances'", "biuf")
+    if features.get("dtype") != "bfloat16":  # which numpy knows only if ml_dtypes is installed
+        expect_dtype(features, "'instances'", "biuf")
     width = features.get("width")
     expect(type(width) is int and width > 0, f"the number of features is {width!r}")
     expect("names" in features, "'instances' has no 'names'")
@@ -186,7 +189,7 @@ def check_bags(bags: Bags, y: ArrayLike | None, format_name: str) -> tuple[Bags,
         **{f"{kind}/{name}": a for kind, columns in sides.items() for name, a in columns.items()},
     }
     for name, array in named.items():
-        if array is not None:
+        if array is not None and not (name == "instances" and is_bfloat16(array.dtype)):
             _check_kept(name, array, format_name)
     refuse_duplicates(bags.ids.tolist(), "ids", lambda i: f"entry {i}")
     checked = Bags(bags.instances, bags.offsets, ids=ids, feature_names=bags.feature_names, **sides)

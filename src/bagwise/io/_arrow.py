@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bagwise._core.precision import dtype_of_text, is_bfloat16, to_compute
 from bagwise.data.bags import Bags
 from bagwise.data.bags.parts import as_text
 from bagwise.data.description import BAG_NAMES, LABEL_NAMES, choose_column, restore
@@ -34,6 +35,8 @@ __all__ = [
 def to_arrow(name: str, array: np.ndarray) -> Any:
     """Convert a numpy array to an Arrow array; dimensions after the first become fixed-size lists."""
     flat = np.ascontiguousarray(array).reshape(-1)
+    if is_bfloat16(flat.dtype):
+        flat = to_compute(flat)  # Arrow has no bfloat16
     flat = flat.astype(flat.dtype.newbyteorder("="), copy=False)
     try:
         # Arrow cuts numpy strings at the first NUL character, but not Python strings.
@@ -267,7 +270,7 @@ class BagTables:
             None if about["bag"]["numbered"] else side(about["bag"], complete=True),
             None if about["y"] is None else side(about["y"], complete=True),
             sizes,
-            np.empty((0, about["instances"]["width"]), np.dtype(about["instances"]["dtype"])),
+            np.empty((0, about["instances"]["width"]), dtype_of_text(about["instances"]["dtype"])),
             {name: side(kind) for name, kind in about["bag_columns"].items()},
             {},
         )

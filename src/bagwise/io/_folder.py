@@ -13,6 +13,7 @@ from urllib.parse import quote
 import numpy as np
 
 from bagwise._core.files.damage import reading
+from bagwise._core.precision import common_dtype, is_numeric
 from bagwise._core.types import FilePath
 from bagwise.data.bags import Bags
 from bagwise.data.description import (
@@ -287,8 +288,7 @@ def look_at_shapes(index: FolderIndex, open_bag: OpenBag) -> Shapes:
         width = features.shape[-1]
         sizes.append(features.shape[-2])
         dtypes.add(features.dtype)
-    dtype = dtypes.pop() if len(dtypes) == 1 else np.result_type(*dtypes)
-    return Shapes(np.array(sizes, dtype=np.int64), width, dtype, names)
+    return Shapes(np.array(sizes, dtype=np.int64), width, common_dtype(*dtypes), names)
 
 
 def _opened(index: FolderIndex, open_bag: OpenBag) -> Iterator[tuple[Path, Mapping[str, Any], list[str]]]:
@@ -324,7 +324,7 @@ class _GrowingMatrix:
     def append(self, rows: np.ndarray) -> None:
         """Append rows; if the dtypes differ, the matrix is converted to their common dtype."""
         if rows.dtype != self._rows.dtype:
-            self._rows = self._rows.astype(np.result_type(rows.dtype, self._rows.dtype))
+            self._rows = self._rows.astype(common_dtype(rows.dtype, self._rows.dtype))
         end = self._n + len(rows)
         if end > len(self._rows):
             self._rows.resize((max(end, 3 * len(self._rows) // 2), rows.shape[1]), refcheck=False)
@@ -393,5 +393,5 @@ def _check_features(shape: tuple[int, ...], dtype: np.dtype, path: Path) -> None
     # Some programs that write slides add a batch dimension of size 1.
     if len(shape) != 2 and not (len(shape) == 3 and shape[0] == 1):
         raise ValueError(f"{str(path)!r} has features of shape {shape}; expected (n_instances, n_features).")
-    if dtype.kind not in "biuf":
+    if not is_numeric(dtype):
         raise ValueError(f"{str(path)!r} has features of dtype {dtype}; expected a numeric dtype.")

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from bagwise._core.precision import dtype_of_text, is_bfloat16, to_compute
 from bagwise.data.bags import Bags
 from bagwise.data.bags.parts import as_python
 from bagwise.data.description import BAG_NAMES, LABEL_NAMES, choose_column, missing_values, restore
@@ -32,7 +33,8 @@ def long_columns(bags: Bags, y: np.ndarray | None, description: dict[str, Any]) 
         columns[description["y"]["column"]] = y[index]
     for name, about in description["bag_columns"].items():
         columns[about["column"]] = bags.bag_columns[name][index]
-    columns |= zip(description["instances"]["columns"], bags.instances.T, strict=True)
+    X = to_compute(bags.instances) if is_bfloat16(bags.instances.dtype) else bags.instances
+    columns |= zip(description["instances"]["columns"], X.T, strict=True)
     for name, about in description["instance_columns"].items():
         columns[about["column"]] = bags.instance_columns[name]
     return columns
@@ -44,7 +46,9 @@ def bags_from_long(
     """Rebuild bags from the columns of a table and its description."""
     about = description["bag"]
     names = description["instances"]["columns"]
-    X = np.empty((len(columns[about["column"]]), len(names)), dtype=description["instances"]["dtype"])
+    X = np.empty(
+        (len(columns[about["column"]]), len(names)), dtype=dtype_of_text(description["instances"]["dtype"])
+    )
     for j, name in enumerate(names):
         X[:, j] = columns[name]
     sides = description["instance_columns"]

@@ -172,10 +172,12 @@ def bags_of_table(
 def _kinds(description: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the columns of the table in order, each with its dtype and shape."""
     features = description["instances"]
+    # The text of a bfloat16 is that of the same float32.
+    dtype = "<f4" if features["dtype"] == "bfloat16" else features["dtype"]
     return [
         description["bag"],
         *([description["y"]] if description["y"] else []),
         *description["bag_columns"].values(),
-        *({"column": name, "dtype": features["dtype"], "shape": []} for name in features["columns"]),
+        *({"column": name, "dtype": dtype, "shape": []} for name in features["columns"]),
         *description["instance_columns"].values(),
     ]

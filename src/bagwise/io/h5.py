@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from bagwise._core.files.atomic import replacing_folder
 from bagwise._core.files.damage import reading
+from bagwise._core.precision import bfloat16, is_bfloat16
 from bagwise._core.types import FilePath, Labels
 from bagwise.data.bags import Bags
 from bagwise.io._folder import FolderIndex, OpenBag, load_folder, read_index, safe_name, write_labels
@@ -65,7 +66,7 @@ def save_h5(folder: FilePath, bags: Bags, y: ArrayLike | None = None) -> Path:
         for i, name in enumerate(names):
             rows = slice(bags.offsets[i], bags.offsets[i + 1])
             with h5py.File(part / f"{name}.h5", "w") as file:
-                file["features"] = bags.instances[rows]
+                _write_features(file, bags.instances[rows])
                 for column, kind in kinds.items():
                     file[safe_name(kind["column"])] = _storable(bags.instance_columns[column][rows])
     return folder
@@ -141,7 +142,57 @@ def _open_bag(path: Path, *, key: str, sides: bool = True) -> Iterator[dict[str,
         if features.shape is None:
             raise ValueError(f"{str(path)!r}: {key!r} has no values; expected (n_instances, n_features).")
         is_all = not sides or file.id.get_num_objs() == 1
-        yield {"features": features} if is_all else _datasets(file, key, features)
+        arrays = {"features": features} if is_all else _datasets(file, key, features)
+        yield {**arrays, "features": _BFloat16Dataset(features)} if _is_bfloat16(features) else arrays
+
+
+def _write_features(file: Any, X: np.ndarray) -> None:
+    """Write the instances of a bag; bfloat16 as a float type of HDF5 with the same bits."""
+    if not is_bfloat16(X.dtype):
+        file["features"] = X
+        return
+    h5py = _h5py()
+    kind = _bfloat16_type()
+    dataset = h5py.h5d.create(file.id, b"features", kind, h5py.h5s.create_simple(X.shape))
+    dataset.write(h5py.h5s.ALL, h5py.h5s.ALL, np.ascontiguousarray(X).view(np.uint16), kind)
+
+
+def _bfloat16_type() -> Any:
+    """Return the HDF5 type of bfloat16: the upper half of a float32."""
+    kind = _h5py().h5t.IEEE_F32LE.copy()
+    kind.set_fields(15, 7, 8, 0, 7)  # positions and sizes of sign, exponent and fraction
+    kind.set_size(2)
+    kind.set_ebias(127)
+    return kind
+
+
+def _is_bfloat16(dataset: Any) -> bool:
+    """Return whether a dataset is bfloat16, as a float type or as 2 bytes, as h5py writes it."""
+    if dataset.dtype == np.dtype("V2"):
+        return True
+    return dataset.dtype == np.float32 and bool(dataset.id.get_type() == _bfloat16_type())
+
+
+class _BFloat16Dataset:
+    """A dataset of bfloat16 values, which are read without the conversion to float32 by HDF5."""
+
+    def __init__(self, dataset: Any):
+        self._dataset = dataset
+        self.shape = dataset.shape
+        self.dtype = bfloat16()
+
+    def __getitem__(self, key: Any) -> np.ndarray:
+        """Return rows: ``dataset[()]``, ``dataset[begin:stop]``, or ``dataset[0, begin:stop]``."""
+        h5py = _h5py()
+        *batch, n_rows, width = self.shape
+        begin, stop, _ = (key[-1] if isinstance(key, tuple) and key else key or slice(None)).indices(n_rows)
+        bits = np.empty((stop - begin, width), np.uint16)
+        if bits.size:
+            space = self._dataset.id.get_space()
+            space.select_hyperslab((*(0 for _ in batch), begin, 0), (*batch, *bits.shape))
+            kind = self._dataset.id.get_type()
+            self._dataset.id.read(h5py.h5s.create_simple(bits.shape), space, bits, kind)
+        return bits.view(self.dtype)
 
 
 def _own_dataset(file: Any, name: str) -> Any:

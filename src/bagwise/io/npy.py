@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from bagwise._core.files.atomic import replacing_folder
 from bagwise._core.files.damage import reading
+from bagwise._core.precision import with_dtype
 from bagwise._core.types import FilePath, Labels
 from bagwise.data.bags import Bags
 from bagwise.io._folder import FolderIndex, OpenBag, load_folder, read_index, safe_name, write_labels
@@ -155,7 +156,7 @@ def _read(path: Path) -> np.ndarray:
                 return array
         # Memory-map the file: numpy compares the declared size with the file size, and the values are copied
         # directly into the matrix of all bags. Small files that are damaged or unusual are also read here.
-        return np.load(path, mmap_mode="r", allow_pickle=False)
+        return with_dtype(np.load(path, mmap_mode="r", allow_pickle=False))
 
 
 def _parsed(whole: bytes) -> np.ndarray | None:
@@ -167,7 +168,7 @@ def _parsed(whole: bytes) -> np.ndarray | None:
     if header is None or len(whole) != begin + header[2]:
         return None
     shape, dtype, _ = header
-    return np.frombuffer(whole, dtype, offset=begin).reshape(shape)
+    return with_dtype(np.frombuffer(whole, dtype, offset=begin).reshape(shape))
 
 
 @lru_cache(maxsize=4096)

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from bagwise._core.files.atomic import replacing
 from bagwise._core.files.damage import reading, refuse_false_sizes
+from bagwise._core.precision import with_dtype
 from bagwise._core.types import FilePath, Labels
 from bagwise.data.bags import Bags
 from bagwise.data.bags.parts import checked_sparse
@@ -131,7 +132,7 @@ def bags_of_arrays(arrays: dict[str, Any], path: Any) -> tuple[Bags, np.ndarray 
     if "X_data" in arrays:
         X = _csr(arrays, path)
     elif "X" in arrays:
-        X = arrays["X"]
+        X = with_dtype(arrays["X"])
     else:
         raise ValueError(f"{str(path)!r} has no array 'X'; it has {sorted(arrays)}.")
     if "offsets" not in arrays:

@@ -5,7 +5,9 @@ from tests.peaks import measured, only_linux
 from tests.studies import always
 
 PROGRAM = """
-kind, n, d = task
+kind, n, d, dtype = task
+if dtype == "bfloat16":
+    import ml_dtypes
 options = {"random_state": 0, "n_init": 2}
 models = {
     "ridge": MILogisticRegression(l1_ratio=0.0, **options),
@@ -19,7 +21,7 @@ models = {
 def draw(n):
     X = np.random.default_rng(0).standard_normal((n, d), dtype=np.float32)
     y = np.logical_or.reduceat(X[:, 0] - X[:, 1] > 2, np.arange(0, n, 5))
-    return Bags(X, np.arange(0, n + 1, 5)), y
+    return Bags(X.astype(dtype), np.arange(0, n + 1, 5)), y
 
 def run(bags, y):
     if kind == "path":
@@ -45,6 +47,17 @@ KINDS = ["ridge", "lasso", "softmax", "soft-or", "cv", "labels", "path", "predic
 @pytest.mark.parametrize("kind", always(["ridge", "lasso"], KINDS))
 def test_the_peak_is_a_third_of_the_instances_and_five_numbers_each(kind):
     n = 300_000
-    above, size = measured(PROGRAM, [kind, n, 80])
+    above, size = measured(PROGRAM, [kind, n, 80, "float32"])
     assert size == n * 80 * 4, "96 MB"
+    assert above <= 0.3 * size + 5 * 8 * n
+
+
+@pytest.mark.slow
+@only_linux
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("kind", always(["ridge"], [kind for kind in KINDS if kind != "cv"]))
+def test_the_peak_of_16_bit_floats_is_the_same_share(kind, dtype):
+    n = 500_000
+    above, size = measured(PROGRAM, [kind, n, 80, dtype])
+    assert size == n * 80 * 2, "80 MB"
     assert above <= 0.3 * size + 5 * 8 * n

@@ -25,7 +25,8 @@ class Block(NamedTuple):
     Attributes
     ----------
     X : array, CSR matrix or Sequences
-        The instances, in the precision in which they are stored. An array is C-ordered and aligned.
+        The instances, in float32 if they are stored as float32, float16 or bfloat16, otherwise in float64.
+        An array is C-ordered and aligned.
     offsets : int64 array of shape (n_bags + 1,)
         The start index of each bag in `X`, and the end of the last bag.
     y : array of shape (n_bags,)

@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from bagwise._core.compiled.arrays import readonly
+from bagwise._core.precision import computing_dtype, convert_into
 from bagwise._core.threads import one_blas_thread
 from bagwise.data.blocks.base import Block, Blocks, call, parts_of_block, stack
+from bagwise.data.blocks.buffers import Buffers
 from bagwise.data.blocks.cutting import block_rows, cut, cut_rows
 from bagwise.data.blocks.sharing import n_threads, share_out
 
@@ -19,12 +22,13 @@ _AT_A_TIME = 8
 
 
 class MemoryBlocks(Blocks):
-    """Blocks of bags in memory, without copies.
+    """Blocks of bags in memory, without copies of float32 and float64 instances.
 
     Parameters
     ----------
     X : array, CSR matrix or Sequences
-        The instances, in any precision.
+        The instances, in any precision. 16-bit floats and integers are converted block by block, to float32
+        and float64.
     offsets, y, weight : arrays
         Start indices, labels and weights of the bags.
     most : int, optional
@@ -61,6 +65,9 @@ class MemoryBlocks(Blocks):
         self._runs = cut(offsets, most) if runs is None else runs
         self.n_blocks = len(self._runs)
         self._in_threads = in_threads
+        is_array = isinstance(X, np.ndarray) and X.dtype != object
+        # Memory of converted blocks.
+        self._buffers = Buffers() if is_array and X.dtype not in (np.float32, np.float64) else None
 
     @property
     def whole(self) -> Any:
@@ -77,7 +84,12 @@ class MemoryBlocks(Blocks):
         bags = self._runs[index]
         rows = slice(int(self.offsets[bags.start]), int(self.offsets[bags.stop]))
         offsets = self.offsets[bags.start : bags.stop + 1] - rows.start
-        return Block(self.X[rows], offsets, self.y[bags], self.weight[bags], bags.start)
+        X = self.X[rows]
+        if self._buffers is not None:
+            stored, X = X, self._buffers.empty(X.shape, computing_dtype(X.dtype))
+            convert_into(X, stored)
+            (X,) = readonly(X)  # like stored instances
+        return Block(X, offsets, self.y[bags], self.weight[bags], bags.start)
 
     def each(self, f: Callable[..., Any], *args: Any) -> Iterator[Any]:
         """Yield ``f(block, *args)`` for every block, in order: one pass, computed by several threads."""

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
+from bagwise._core.precision import computing_dtype
 from bagwise._core.types import Labels
 from bagwise.data.bags import AnyBags, Bags
 from bagwise.data.bags.parts import LARGEST, are_small, as_feature_names, read_only, refuse_missing_values
@@ -143,8 +144,8 @@ class ScannedBags(AnyBags):
 
     @property
     def dtype(self) -> np.dtype:
-        """The dtype of instances in blocks: single precision is kept, all others become double."""
-        return np.dtype(np.float32 if self._source.dtype == np.float32 else np.float64)
+        """The dtype of instances in blocks: float32 for floats of at most 32 bits, otherwise float64."""
+        return computing_dtype(self._source.dtype)
 
     @property
     def in_order(self) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from bagwise._core.precision import convert_into
 from bagwise.data.blocks.buffers import Buffers
 from bagwise.data.blocks.layout import Piece
 
@@ -177,11 +178,11 @@ class MatrixPiece:
 
     def copy(self, begin: int, stop: int, out: np.ndarray) -> None:
         """Write the rows from `begin` to `stop` into `out`."""
-        out[...] = self.X[begin:stop]
+        convert_into(out, self.X[begin:stop])
 
     def take(self, rows: np.ndarray, out: np.ndarray) -> None:
         """Write these rows into `out`."""
-        out[...] = self.X[rows]
+        convert_into(out, self.X[rows])
 
     def sides(self, rows: np.ndarray) -> dict[str, np.ndarray]:
         """Return the side columns of these rows."""

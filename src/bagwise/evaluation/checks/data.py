@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from bagwise._core.precision import is_numeric
 from bagwise.data.bags import Bags, aligned
 from bagwise.data.scanned import ScannedBags
 
@@ -56,7 +57,7 @@ class DataSet:
     @property
     def is_numeric(self) -> bool:
         """Whether the instances have a real-valued numeric dtype."""
-        return self.bags.instances.dtype.kind in "biuf"
+        return is_numeric(self.bags.instances.dtype)
 
     @property
     def kind(self) -> str:

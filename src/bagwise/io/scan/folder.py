@@ -13,6 +13,7 @@ import numpy as np
 
 from bagwise._core.cache import cache_folder
 from bagwise._core.files.atomic import replacing
+from bagwise._core.precision import convert_into, dtype_of_text, dtype_text
 from bagwise.data.blocks import block_rows, cut_rows
 from bagwise.data.scanned.source import FileSource, FileStamp, shown_run
 from bagwise.io._folder import FolderIndex, OpenBag, Shapes, look_at_shapes, read_column, restore_columns
@@ -85,9 +86,8 @@ class BagPiece:
         """Write the rows from `begin` to `stop` into `out`, a few rows at a time."""
         for rows in cut_rows(stop - begin, block_rows(out.shape[1])):
             selected = slice(begin + rows.start, begin + rows.stop)
-            out[rows] = (
-                self._features[selected] if len(self._features.shape) == 2 else self._features[0, selected]
-            )
+            is_matrix = len(self._features.shape) == 2
+            convert_into(out[rows], self._features[selected] if is_matrix else self._features[0, selected])
 
     def take(self, rows: np.ndarray, out: np.ndarray) -> None:
         """Write the rows with these indices into `out`."""
@@ -140,14 +140,14 @@ def _remembered(stamps: list[FileStamp]) -> Shapes | None:
         with _index_path(stamps).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             if not all(np.array_equal(file[name], now) for name, now in _as_arrays(stamps).items()):
                 return None
-            return Shapes(file["sizes"], int(file["n_features"]), np.dtype(str(file["dtype"])), [])
+            return Shapes(file["sizes"], int(file["n_features"]), dtype_of_text(str(file["dtype"])), [])
     except Exception:  # a damaged index causes many kinds of errors; the shapes are then read again
         return None
 
 
 def _remember(stamps: list[FileStamp], shapes: Shapes) -> None:
     path = _index_path(stamps)
-    arrays = {"sizes": shapes.sizes, "n_features": shapes.n_features, "dtype": shapes.dtype.str}
+    arrays = {"sizes": shapes.sizes, "n_features": shapes.n_features, "dtype": dtype_text(shapes.dtype)}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as part, part.open("wb") as file:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy_format
 
+from bagwise._core.precision import is_numeric, with_dtype
 from bagwise.data.blocks import block_rows
 from bagwise.data.blocks.buffers import Buffers
 from bagwise.data.scanned.source import FileSource, FileStamp, MatrixPiece
@@ -45,7 +46,7 @@ class NpzSource(FileSource):
                 rows = slice(*self.unit_offsets[unit : unit + 2].tolist())
                 X = buffers.empty((rows.stop - rows.start, self.n_features), self.dtype)
                 file.seek(self.begin + rows.start * width)
-                if file.readinto(X.data) != X.nbytes:
+                if file.readinto(X.view(np.uint8).data) != X.nbytes:
                     raise ValueError(
                         f"{str(self.stamps[0].path)!r} is truncated: it ends before its last instance."
                     )
@@ -101,7 +102,8 @@ def _find_matrix(path: Path) -> tuple[int, tuple[int, int], np.dtype]:
         version = npy_format.read_magic(file)
         read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
         shape, by_columns, dtype = read(file)
-        if len(shape) != 2 or by_columns or dtype.kind not in "biuf":
+        dtype = with_dtype(np.empty(0, dtype)).dtype
+        if len(shape) != 2 or by_columns or not is_numeric(dtype):
             raise ValueError(
                 f"{where} has instances of shape {shape} and type {dtype}"
                 f"{', in Fortran order' if by_columns else ''}; a scan needs a numeric matrix in C order."

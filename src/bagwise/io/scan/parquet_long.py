@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from bagwise._core.precision import dtype_of_text
 from bagwise.data.blocks import block_rows
 from bagwise.data.blocks.buffers import Buffers
 from bagwise.data.description import restore
@@ -93,7 +94,7 @@ def _scan_described(readers: Sequence[Reader], stamps: list[FileStamp], about: d
         bag_columns={name: runs.columns[k["column"]].values() for name, k in about["bag_columns"].items()},
         feature_names=about["instances"]["names"],
         n_features=about["instances"]["width"],
-        dtype=np.dtype(about["instances"]["dtype"]),
+        dtype=dtype_of_text(about["instances"]["dtype"]),
         unit_offsets=np.append(0, np.cumsum(rows)),
         stamps=stamps,
         groups=groups,

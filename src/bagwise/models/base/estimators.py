@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -18,6 +19,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bagwise._core.interrupt import interruptible
+from bagwise._core.precision import is_half, to_compute
 from bagwise._core.sklearn_private import validated
 from bagwise._version import __version__
 from bagwise.data.bags import AnyBags, Bags, aligned, as_bags, describes_bags, refuse_empty_list
@@ -140,8 +142,8 @@ class BagEstimator(BaseEstimator):
         Returns
         -------
         Bags, or ScannedBags in `fit` if the estimator reads blocks
-            Instances are C-ordered float32 or float64 (integers become float64) or CSR. They are finite,
-            their absolute values are at most ``_largest_value``, and no bag is empty.
+            Instances are C-ordered float32 or float64 (16-bit floats become float32, integers float64) or
+            CSR. They are finite, their absolute values are at most ``_largest_value``, and no bag is empty.
         """
         name = type(self).__name__
         if not reset:
@@ -171,7 +173,13 @@ class BagEstimator(BaseEstimator):
             X = checked_sparse(X) if sp.issparse(X) else without_mask(X)
             kinds = "csr" if self._accepts_sparse else False
             X = validate_data(
-                self, X, reset=reset, dtype=_FLOATS, order="C", accept_sparse=kinds, ensure_all_finite=False
+                self,
+                X,
+                reset=reset,
+                dtype=None if _has_halves(X) else _FLOATS,
+                order="C",
+                accept_sparse=kinds,
+                ensure_all_finite=False,
             )
             bags = as_bags(X)
         if len(bags) == 0:
@@ -192,23 +200,32 @@ class BagEstimator(BaseEstimator):
         return bags
 
     def _checked(self, bags: Bags) -> Bags:
-        """Convert the instances to a supported type; reject missing, infinite and too large values."""
+        """Convert the instances to a supported type; reject missing, infinite and too large values.
+
+        Large 16-bit floats are not converted if the estimator reads blocks.
+        """
         if sp.issparse(bags.instances) and not self._accepts_sparse:
             raise TypeError(
                 f"{type(self).__name__} does not support sparse instances; pass "
                 "bags.with_instances(bags.instances.toarray()) if that fits in memory."
             )
-        instances = check_array(
-            bags.instances, dtype=_FLOATS, order="C", accept_sparse="csr", ensure_all_finite=False
-        )
-        refuse_missing_values(
-            instances,
-            bags.offsets,
-            bags.ids,
-            bags.feature_names,
+        refuse = partial(
+            refuse_missing_values,
+            feature_names=bags.feature_names,
             accept_nan=self._accepts_missing,
             largest=self._largest_value,
         )
+        instances = bags.instances
+        if instances.dtype not in _FLOATS and is_half(instances.dtype):
+            if self._streams and needs_blocks(bags):  # every pass of the fit converts it block by block
+                for _ in bags.blocks().each(_check_block, refuse, PerBag(bags.ids)):
+                    pass
+                return bags
+            instances = to_compute(instances)
+        instances = check_array(
+            instances, dtype=_FLOATS, order="C", accept_sparse="csr", ensure_all_finite=False
+        )
+        refuse(instances, bags.offsets, bags.ids)
         return bags if instances is bags.instances else bags.with_instances(instances)
 
     def _compare_features(self, bags: Bags | ScannedBags, *, reset: bool) -> None:
@@ -340,6 +357,16 @@ def warn_about_rows(name: str, X: BagsLike, bags: Bags) -> None:
             f"several instances; for one bag of {n_rows} instances pass [X]. If you mean {n_rows} bags, pass "
             "Bags(X, np.arange(len(X) + 1))."
         )
+
+
+def _check_block(block: Block, refuse: Callable[..., None], ids: np.ndarray) -> None:
+    refuse(block.X, block.offsets, ids)
+
+
+def _has_halves(X: Any) -> bool:
+    """Return whether a matrix or all columns of a data frame are 16-bit floats."""
+    dtypes = [X.dtype] if hasattr(X, "dtype") else list(getattr(X, "dtypes", ()))
+    return len(dtypes) > 0 and all(map(is_half, dtypes))
 
 
 def needs_blocks(X: BagsLike) -> bool:

@@ -13,6 +13,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import assert_all_finite, check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
+from bagwise._core.precision import to_compute
 from bagwise._core.sklearn_private import StrOptions
 from bagwise._core.types import ClassWeight
 from bagwise.data.bags import AnyBags, Bags, describes_bags
@@ -379,7 +380,8 @@ def training_digest(bags: Bags | ScannedBags, y: np.ndarray, weight: np.ndarray)
             # Use the precision of the blocks, which is also that of bags in memory.
             _add(state, end.load().instances.astype(end.dtype, copy=False))
         else:
-            _add(state, end.instances)
+            X = end.instances
+            _add(state, to_compute(X) if isinstance(X, np.ndarray) and X.dtype.itemsize == 2 else X)
     return state.hexdigest()[:32]
 
 

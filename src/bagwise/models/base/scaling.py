@@ -13,6 +13,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.utils.validation import has_fit_parameter
 
 from bagwise._core.compiled.arrays import readonly
+from bagwise._core.precision import to_compute
 from bagwise._core.sklearn_private import HasMethods, StrOptions
 from bagwise.data.bags import Bags
 from bagwise.data.bags.parts import LARGEST
@@ -59,6 +60,7 @@ def fit_scaler(scale: Any, blocks: Blocks) -> Any:
             return None
         unscaled = StandardScaler(with_mean=False, with_std=False).set_output(transform="default")
         return ignore_constants(unscaled.fit(np.zeros((1, len(is_constant)))), is_constant)
+    X = to_compute(X) if isinstance(X, np.ndarray) else X
     scaler = _fit_to_all(scale, X, np.repeat(blocks.weight, np.diff(blocks.offsets)))
     if not is_constant.any():
         return scaler
@@ -160,8 +162,6 @@ def moments_of_columns(block: Block) -> ColumnMoments:
     X, weight = block.X, block.weight_of_each
     if not weight.all():
         X, weight = X[weight > 0], weight[weight > 0]
-    if X.dtype not in (np.float32, np.float64):
-        X = X.astype(np.float64)
     X, weight = readonly(X, weight)
     return ColumnMoments(len(X), float(weight.sum()), *column_moments(X, weight))
 
