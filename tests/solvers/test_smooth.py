@@ -128,9 +128,9 @@ class CutOffError(Exception):
     """Raised to interrupt a run."""
 
 
-# A resumed L-BFGS run has to collect its curvature pairs again.
+# Without its pairs, a resumed L-BFGS run would lose up to fourteen evaluations, at any iteration.
 @pytest.mark.parametrize(
-    ("hessian_product", "n_lost"), [(None, 20), (rosenbrock_hessian_product, 5)], ids=["L-BFGS", "Newton"]
+    ("hessian_product", "n_lost"), [(None, 10), (rosenbrock_hessian_product, 5)], ids=["L-BFGS", "Newton"]
 )
 def test_a_resumed_run_loses_at_most_a_few_evaluations(hessian_product, n_lost, tmp_path):
     start, control = np.array([-1.2, 1.0]), Control(1e-8, 500)
@@ -165,7 +165,7 @@ def test_a_resumed_run_loses_at_most_a_few_evaluations(hessian_product, n_lost, 
         assert result.converged and (np.diff(result.history) <= 0).all()
         np.testing.assert_allclose(result.x, 1.0, atol=1e-6)
         assert len(result.history) == result.n_iter + 1
-        assert last + n <= n_whole + n_lost
+        assert last + n <= n_whole + (n_lost if last < 0.75 * n_whole else 5)
 
 
 @pytest.mark.parametrize("hessian_product", [None, rosenbrock_hessian_product])

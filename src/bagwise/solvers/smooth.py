@@ -16,6 +16,10 @@ ValueAndGradient = Callable[[np.ndarray], tuple[float, np.ndarray]]
 # scipy's defaults for the initial and the largest trust radius. scipy requires an initial radius below the
 # largest one.
 _FIRST_RADIUS, _LARGEST_RADIUS = 1.0, 1000.0
+# Number of pairs of L-BFGS, each a step and the change of the gradient: scipy's default.
+_N_PAIRS = 10
+# In resumed runs of L-BFGS: the least decrease of a step, relative to its slope, and the most halvings.
+_SUFFICIENT, _MOST_HALVINGS = 1e-4, 30
 
 HessianProduct = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -55,8 +59,8 @@ def minimize_smooth(
 
     Notes
     -----
-    A checkpoint stores the best point and the trust radius after every iteration. A resumed run continues
-    from this point, but L-BFGS has to rebuild its history of steps and gradients.
+    A checkpoint stores the best point, and the trust radius or the last pairs of L-BFGS, after every
+    iteration. A resumed run continues with them, so at most a few evaluations are repeated.
     """
     x0 = np.asarray(x0, dtype=np.float64)
     checkpoint = control.checkpoint.next_run(x0, control.tol, control.max_iter)
@@ -78,6 +82,7 @@ def _minimize(
 ) -> SolverResult:
     tol, max_iter = control.tol, control.max_iter
     watch = _Watch(value_and_gradient, control, checkpoint, stall_tol=tol if has_kinks else None)
+    watch.keeps_pairs = checkpoint.is_stored and hessian_product is None
     watch.start(x0)
     if not np.isfinite(watch.value):
         return watch.result(Status.NOT_FINITE)
@@ -99,9 +104,14 @@ def _minimize(
     interrupted = False
     try:
         with np.errstate(over="ignore", invalid="ignore"):
-            minimize(watch, watch.x, jac=True, callback=watch.after_iteration, **method)
+            if watch.pairs:
+                watch.continue_from_pairs(max_iter)
+            else:
+                minimize(watch, watch.x, jac=True, callback=watch.after_iteration, **method)
     except _Stopped:
         interrupted = True
+    except StopIteration:  # from a resumed run
+        pass
     interrupted = interrupted and not watch.is_lost
     if watch.value < watch.history[-1]:  # scipy's line search failed but evaluated a better point
         watch.history.append(watch.value)
@@ -140,6 +150,9 @@ class _Watch:
         self.stalled = False
         self.n_products, self.is_lost = 0, False
         self.radius = _FIRST_RADIUS
+        # Last steps of L-BFGS with the changes of the gradient, the oldest first.
+        self.keeps_pairs = False
+        self.pairs: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
         # Arguments and result of the last Hessian product.
         self.multiplied: tuple[np.ndarray, np.ndarray] | None = None
 
@@ -147,9 +160,10 @@ class _Watch:
         """Evaluate the starting point or the stored point, the result of a run that is stopped early."""
         state = self.checkpoint.state()
         if state is not None:
-            x, self.radius = state["x"], state["radius"]
+            x, self.radius, self.pairs = state["x"], state["radius"], state["pairs"]
         value, gradient = self.value_and_gradient(x)
         self.x, self.value, self.gradient = x.copy(), float(value), gradient.copy()
+        self.before = self.x, self.gradient
         self.history = [self.value] if state is None else state["history"]
 
     @property
@@ -171,6 +185,28 @@ class _Watch:
             self.radius *= 0.25
         elif gained > 0.75 * predicted and np.linalg.norm(step) > 0.999 * self.radius:
             self.radius = min(2.0 * self.radius, _LARGEST_RADIUS)
+
+    def continue_from_pairs(self, max_iter: int) -> None:
+        """Continue L-BFGS from the stored point and pairs, with which scipy's L-BFGS-B cannot start."""
+        n_before = len(self.history)
+        while len(self.history) - n_before < max_iter and self.largest_gradient > self.control.tol:
+            x, value, step = self.x, self.value, -_inverse_hessian_product(self.pairs, self.gradient)
+            expected = _SUFFICIENT * float(self.gradient @ step)
+            for halvings in range(_MOST_HALVINGS):
+                if self(x + 0.5**halvings * step)[0] <= value + 0.5**halvings * expected:
+                    break
+            if self.value < value:
+                self.after_iteration(None)
+            elif self.pairs:
+                self.pairs = ()  # as L-BFGS-B does if no step lowers the value
+            else:
+                return
+
+    def _add_pair(self) -> None:
+        step, change = self.x - self.before[0], self.gradient - self.before[1]
+        if step @ change > np.finfo(float).eps * (change @ change):  # as in L-BFGS-B
+            self.pairs = (*self.pairs[-_N_PAIRS + 1 :], (step, change))
+        self.before = self.x, self.gradient
 
     def result(self, status: Status) -> SolverResult:
         """Return the best point as a result."""
@@ -219,10 +255,29 @@ class _Watch:
     def after_iteration(self, intermediate_result: object) -> None:
         # Rejected trust-region steps count as iterations and do not change the value.
         self.history.append(self.value)
-        self.checkpoint.keep({"x": self.x, "radius": self.radius, "history": self.history})
+        if self.keeps_pairs:
+            self._add_pair()
+        self.checkpoint.keep(
+            {"x": self.x, "radius": self.radius, "pairs": self.pairs, "history": self.history}
+        )
         self.control.report(len(self.history) - 1, self.value)
         if self.stall_tol is not None and len(self.history) > 10:
             gain = self.history[-11] - self.value
             self.stalled = gain <= self.stall_tol * max(1.0, abs(self.value))
             if self.stalled:
                 raise StopIteration
+
+
+def _inverse_hessian_product(pairs: tuple[tuple[np.ndarray, np.ndarray], ...], v: np.ndarray) -> np.ndarray:
+    """Return the product with the inverse Hessian of L-BFGS; without pairs, v with a length of at most 1."""
+    if not pairs:
+        return v / max(1.0, float(np.linalg.norm(v)))
+    v, factors = v.copy(), []
+    for step, change in reversed(pairs):
+        factors.append(step @ v / (step @ change))
+        v -= factors[-1] * change
+    step, change = pairs[-1]
+    v *= (step @ change) / (change @ change)
+    for (step, change), factor in zip(pairs, reversed(factors), strict=True):
+        v += (factor - change @ v / (step @ change)) * step
+    return v
