@@ -230,7 +230,7 @@ If classes overlap, both estimates are too large: the mean bias over these setti
 because the scores show overlap, and only their upper end is informative. "tail" is the default, because its
 intervals have the nominal coverage and its bias is smaller on average.
 
-The criterion for overlap (nine in ten positive bags in the tail, a gap below it) was tuned on other draws
+The criterion for overlap (nine in ten positive bags in the tail, a gap below it) was tuned on different draws
 from the same settings. It does not detect negative bags among the highest scores.
 
 The second table shows why the cut is not chosen on the bags that are counted: the minimum of many ratios is

@@ -28,7 +28,7 @@ class Curves:
             method.removeprefix(HELD): self._folds(cells, method, f"t{PRINTED_AT}", "linear", "instance")
             for method in dict.fromkeys(key[0] for key in cells if key[0].startswith(HELD))
         }
-        # Linear SORLR1 and SORLR2 with other starts at the middle thresholds: shape (folds, thresholds).
+        # Linear SORLR1 and SORLR2 with different starts at the middle thresholds: shape (folds, thresholds).
         first = next(iter(FROM_NULL))
         middle = [t for method, t, repeat in cells if method == first and repeat == self.repeats[0]]
         self.restarted = {

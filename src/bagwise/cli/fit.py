@@ -49,7 +49,7 @@ Models, with their most important settings:
       --html shapes.html
 
 Two text labels need --positive. For numeric and boolean labels, the larger value is positive;
---positive-above makes two classes of a measurement. With more than two labels, models of two classes
+--positive-above divides a measurement into two classes. With more than two labels, models of two classes
 are fitted once per class (one-vs-rest). With --label A,B,..., a model is fitted for each of several
 0/1 columns. Models of positive and unlabeled bags treat bags without a label as unlabeled. With
 --groups, bags of one group (such as a patient) are held out together; name a column that has one

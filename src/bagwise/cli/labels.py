@@ -56,7 +56,7 @@ def add_class_arguments(parser: argparse.ArgumentParser) -> None:
         "--positive-above",
         type=float,
         metavar="VALUE",
-        help="make two classes of a numeric label: positive if it is larger than VALUE",
+        help="divide a numeric label into two classes: positive if it is larger than VALUE",
     )
 
 
@@ -145,9 +145,9 @@ def describe_measurement(labels: np.ndarray, column: str | None) -> str:
     name = "the label" if column is None else f"the label {column!r}"
     return (
         f"{name} looks like a measurement, not a class: {len(np.unique(labels))} different values in "
-        f"{len(labels)} bags, from {labels.min():g} to {labels.max():g}. Make two classes of it with "
-        f"--positive-above, for example --positive-above {np.median(labels):g} (the median). Regression is "
-        "possible in Python: BagStatistics with a regressor of scikit-learn."
+        f"{len(labels)} bags, from {labels.min():g} to {labels.max():g}. Divide it into two classes "
+        f"with --positive-above, for example --positive-above {np.median(labels):g} (the median). Regression "
+        "is possible in Python: BagStatistics with a scikit-learn regressor."
     )
 
 
@@ -220,7 +220,7 @@ def _if_grades(classes: np.ndarray) -> tuple[str, ...]:
     middle = classes.tolist()[len(classes) // 2 - 1]
     return (
         f"the {len(classes)} numeric labels are treated as classes without an order. If they are grades, "
-        f"--positive-above {middle:g} makes two classes of them.",
+        f"--positive-above {middle:g} divides them into two classes.",
     )
 
 

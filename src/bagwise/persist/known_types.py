@@ -5,7 +5,7 @@ one reads an array. A type is known together with its loaders, because a forged 
 type with a different loader: a sparse matrix whose attributes are assigned, or a type that is called with any
 arguments. Any other type is rejected, with its name in the error message, unless the user trusts it.
 
-Some types of scikit-learn are not known, because compiled code uses their attributes as indices, and nothing
+Some scikit-learn types are not known, because compiled code uses their attributes as indices, and nothing
 checks these: trees and tree ensembles (forests, boosting), and nearest-neighbor trees. Others are checked
 after they have been restored (`consistency.py`).
 """
@@ -265,8 +265,8 @@ def trusted_types() -> list[str]:
 
     Loading these types never executes code. `load` does not need this list. Pass the list to other tools that
     read skops archives: ``skops.io.loads(data, trusted=...)``, or ``skops_trusted_types`` of MLflow's
-    scikit-learn flavor. skops trusts the estimators of scikit-learn by default. Searches and calibrated
-    models contain more types of scikit-learn; ``skops.io.get_untrusted_types(data=...)`` lists the types to
+    scikit-learn flavor. skops trusts scikit-learn's estimators by default. Searches and calibrated models
+    contain more scikit-learn types; ``skops.io.get_untrusted_types(data=...)`` lists the types to
     add.
 
     Returns

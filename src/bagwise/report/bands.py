@@ -113,7 +113,7 @@ class _Fold:
 
     rows: np.ndarray
     positive: np.ndarray
-    last: np.ndarray  # index of the last bag of each run of equal scores
+    last: np.ndarray  # index of the last bag in each run of equal scores
 
 
 def _band(

@@ -145,7 +145,7 @@ class CountTable(CountRule, LearnedRule):
         return log_odds
 
     def with_parameters(self, vector: np.ndarray) -> CountTable:
-        """Return the rule with other values, in the form of `parameters`."""
+        """Return the rule with different values, in the form of `parameters`."""
         if not len(vector):
             return self
         log_odds = np.append(vector[0], np.exp(vector[1:])).cumsum() if self.monotone else vector
@@ -290,7 +290,7 @@ class CountLogistic(CountRule, LearnedRule):
         return self._select(intercept, np.log(slope) if "slope" in self.learned else 0.0)
 
     def with_parameters(self, vector: np.ndarray) -> CountLogistic:
-        """Return the rule with other learned parameters, in the form of `parameters`."""
+        """Return the rule with different learned parameters, in the form of `parameters`."""
         intercept, slope = self._read()
         rest = list(vector)
         intercept = rest.pop(0) if "intercept" in self.learned else intercept

@@ -60,7 +60,7 @@ class LearnedRule(Rule):
         return np.empty(0)
 
     def with_parameters(self, vector: np.ndarray) -> LearnedRule:
-        """Return the rule with other values of the learned parameters, in the form of `parameters`."""
+        """Return the rule with different values of the learned parameters, in the form of `parameters`."""
         raise NotImplementedError(f"{type(self).__name__} must define with_parameters.")
 
     def parameter_gradient(self, statistics: np.ndarray) -> np.ndarray:
@@ -69,8 +69,8 @@ class LearnedRule(Rule):
         Parameters
         ----------
         statistics : ndarray
-            Statistics of an E step with the same parameters. With statistics for other parameters, the result
-            is the gradient of the expected log-likelihood, which an M step maximizes.
+            Statistics of an E step with the same parameters. With statistics for different parameters, the
+            result is the gradient of the expected log-likelihood, which an M step maximizes.
 
         Returns
         -------

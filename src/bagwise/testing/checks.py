@@ -1,6 +1,6 @@
 """Checks that every bag estimator must pass, in addition to scikit-learn's checks.
 
-Each check is a function of a clone of the estimator and of training data. If the check fails, it raises an
+Each check is a function of an estimator clone and training data. If the check fails, it raises an
 AssertionError or the error of the estimator.
 """
 
@@ -338,7 +338,7 @@ def _positive_warnings(call: Any) -> list[str]:
 
 
 def _check_same_outputs(named: Any, reference: Any, bags: Bags, positive: Any) -> None:
-    """Check that a model of text labels has the outputs of a model of labels 0 and 1, in its class order."""
+    """Check that a fit to text labels has the outputs of a fit to labels 0 and 1, in its class order."""
     column = named.classes_.tolist().index(positive)
     for level in ("", "_instances"):
         if hasattr(reference, f"predict{level}"):

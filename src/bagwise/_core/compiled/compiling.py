@@ -47,7 +47,7 @@ def kernel(function=None, *, reorder=False):
 
 @functools.cache
 def code_stamp(file: Path) -> str:
-    """Return a hash of the code of a kernel module and of the kernel modules that it imports.
+    """Return a code hash of a kernel module and the kernel modules that it imports.
 
     Comments, docstrings and line numbers are ignored.
     """

@@ -35,7 +35,7 @@ def reading(path: Any, kind: str) -> Iterator[None]:
         raise
     except Exception as error:
         if isinstance(error, ValueError) and str(path) in str(error):
-            raise  # a message of bagwise, which already names the file
+            raise  # a bagwise message, which already names the file
         message = " ".join(str(error).split()) or type(error).__name__
         raise ValueError(f"{str(path)!r} is not a readable {kind}: {message}") from error
 

@@ -52,7 +52,7 @@ def as_matrix(X: Any) -> Any:
 
 
 def _with_short_indices(X: Any) -> Any:
-    """Return a CSR matrix with 32-bit indices if they suffice: many estimators of scikit-learn need them."""
+    """Return a CSR matrix with 32-bit indices if they suffice: many scikit-learn estimators need them."""
     if X.indices.dtype == np.int32 or max(*X.shape, X.nnz) > np.iinfo(np.int32).max:
         return X
     indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)

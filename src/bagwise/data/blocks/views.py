@@ -63,7 +63,7 @@ class BlocksView(Blocks):
 
     @property
     def n_values(self) -> int:
-        """The number of values of all instances of the inner blocks, before any transformer."""
+        """The number of instance values in the inner blocks, before any transformer."""
         return self._blocks.n_values
 
     @property
@@ -133,7 +133,7 @@ class SelectColumns:
 
 
 class ReweightedBlocks(BlocksView):
-    """A view with other bag weights. Weight zero excludes a bag from every sum.
+    """A view with different bag weights. Weight zero excludes a bag from every sum.
 
     With these weights, the folds of a cross-validation can share passes over all bags.
     """

@@ -229,7 +229,7 @@ class ScannedBags(AnyBags):
         )
 
     def accepting(self, *, missing: bool, largest: float = LARGEST) -> ScannedBags:
-        """Return the same scan with other checks: whether NaN is accepted, and values up to `largest`."""
+        """Return the same scan with different checks: whether NaN is accepted, and values up to `largest`."""
         return self._but(accept_missing=missing, largest=largest)
 
     def transformed(

@@ -158,8 +158,8 @@ def notes_of_folds(
     if one_class_folds and any(name.startswith("roc_auc") for name in scoring):
         if len(one_class_folds) == len(folds):
             raise ValueError(
-                "every fold holds out bags of only one class, so the AUC is not defined; pass other folds, "
-                "or a scoring without roc_auc."
+                "every fold holds out bags of only one class, so the AUC is not defined; pass different "
+                "folds, or a scoring without roc_auc."
             )
         listed_folds = ", ".join(map(str, one_class_folds[:5]))
         notes.append(f"The AUC is not defined in folds that hold out only one class: {listed_folds}.")

@@ -54,7 +54,7 @@ def auc_interval(
     """Return the AUC within folds and its interval by Newcombe's method 5: value, low, high.
 
     Scores of different folds come from different models, so they are not compared. The AUC is the proportion
-    of correctly ordered pairs of a positive and a negative bag of the same fold. At each candidate limit, the
+    of correctly ordered pairs of a positive and a negative bag in the same fold. At each candidate limit, the
     interval uses the variance of Hanley and McNeil with the mean number of bags per fold.
 
     Groups are taken into account as in `share_interval`. A bag contributes the number of its correctly

@@ -56,7 +56,7 @@ class HeldOut:
         missing. For "predict": the index of the predicted label in `classes` (-1 if no split held the bag
         out). For other outputs: the values that the model returned (NaN if no split held the bag out).
     seconds : array of shape (n_splits, 4)
-        Wall time of the fit and of the predictions of every split, then the CPU time of both.
+        Wall time of the fit and the predictions in every split, then the CPU time of both.
     models : tuple of fitted models
         One model per split, if `keep_models` was set.
     """

@@ -66,7 +66,7 @@ def fit_scaler(scale: Any, blocks: Blocks) -> Any:
         return scaler
     if affine_map(scaler) is not None or isinstance(scaler, RankScaler):
         return ignore_constants(scaler, is_constant)
-    # Other transformers may replace the features; they always see the constants of the training instances.
+    # For other transformers, which may replace features, constant features are set to their training value.
     constants = MinMaxScaler().fit(np.zeros((1, len(is_constant))))
     constants.scale_, constants.min_ = (~is_constant).astype(float), np.where(is_constant, ranges.least, 0.0)
     return Pipeline([("constants", constants.set_output(transform="default")), ("scale", scaler)])

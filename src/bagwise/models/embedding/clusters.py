@@ -37,7 +37,7 @@ class ClusterEmbedding(Scaled, BagTransformer):
     clusters that occur in every bag have a low weight.
 
     Any scikit-learn classifier can use the vectors; with an SVM, the method is constructive clustering (CCE).
-    Use presence if a single instance of a kind decides the label, and counts if the number of instances
+    Use presence if a single instance of a kind determines the label, and counts if the number of instances
     matters. The embedding is fast, and a strong baseline if the label depends on the kinds of instances in a
     bag. The clusters do not depend on the labels, so the embedding is weak if positive and negative instances
     are similar. It predicts instances only as bags of one instance.

@@ -71,7 +71,7 @@ class TreeEmbedding(BagTransformer):
     of nodes. If the instances have more than 2**23 values in total, in memory or in files, the trees are
     fitted to a sample of whole bags. Features can have any scale, because only the order of their values
     matters. Rounding, and therefore the order of the bags, can decide between equally good splits. The
-    published results were computed with other tree software and can differ.
+    published results were computed with different tree software and can differ.
 
     References
     ----------

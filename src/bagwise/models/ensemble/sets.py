@@ -31,7 +31,7 @@ class SetView(View):
     """Means of a Gaussian kernel over all pairs of instances, and kernels derived from them.
 
     There are three widths, with gamma, 4 gamma and 16 gamma. Each width has two matrices: the mean itself,
-    for which the score of a bag is the mean of the scores of its instances, and a Gaussian kernel of the bag
+    for which a bag's score is the mean of its instance scores, and a Gaussian kernel of the bag
     distance in the feature space of the mean. The middle width also has the miGraph kernel, which counts a
     group of close instances as one (`set_kernel`).
 
@@ -68,7 +68,7 @@ class SetView(View):
 
     @property
     def of_instances(self) -> list[bool]:
-        """Mask of the matrices for which the score of a bag is the mean of its instance scores."""
+        """Mask of the matrices for which a bag's score is the mean of its instance scores."""
         return [True] * _N_WIDTHS + [False] * (_N_WIDTHS + 1)
 
     def fit(self, bags: Bags, weight: np.ndarray, seed: int, splits: Sequence[Split]) -> SetView:

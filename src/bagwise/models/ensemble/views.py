@@ -65,7 +65,7 @@ class View:
 
     @property
     def of_instances(self) -> list[bool]:
-        """Mask of the matrices for which the score of a bag is the mean of its instance scores."""
+        """Mask of the matrices for which a bag's score is the mean of its instance scores."""
         return [False] * len(self.names)
 
     @staticmethod

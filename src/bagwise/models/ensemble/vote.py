@@ -39,7 +39,7 @@ class Vote:
     parts : list
         Terms of the log-odds of bags; some also contribute to the log-odds of instances.
     constant, instance_constant : float
-        Constant terms of the log-odds of bags and of instances.
+        Constant terms of the log-odds, for bags and for instances.
     exponent : float
         Factor that multiplies the evidence beyond the class prior, fitted to the held-out bags.
     predicts_instances : bool

@@ -97,7 +97,7 @@ class MIMixture(Recorded, WaistClassifier):
         Rule that determines the label of a bag from the labels of its instances: any rule with latent labels.
         Parameters of the rule that are not specified are learned.
     n_components : int or (int, int), default=1
-        Number of components of the positive and of the negative class.
+        Numbers of positive and negative components.
     prior : "default", "per_feature" or object, default="default"
         Prior of the components. Gaussian families use `FraleyRaftery`; for "gaussian_diag" it may have a
         separate scale for each feature ("per_feature"). Discrete families use a pseudo-count (1 by default).

@@ -55,7 +55,7 @@ class MixtureParams(NamedTuple):
 
     @property
     def classes(self) -> tuple[slice, slice]:
-        """Slices of the components of the positive and of the negative class."""
+        """Slices of the positive and the negative components."""
         return slice(None, self.n_positive), slice(self.n_positive, None)
 
     @property
@@ -240,7 +240,7 @@ class BagMixture:
     rule : Rule
         Rule with latent labels, as resolved by `Rule.start`.
     n_components : (int, int)
-        Number of components of the positive and of the negative class.
+        Numbers of positive and negative components.
     pools : (Pool, Pool)
         Instances from which the starts of the two classes are drawn.
     fixed_sums : FixedSums, optional

@@ -1,4 +1,4 @@
-"""Plot of the effect of the assumed class prior on a classifier of positive and unlabeled bags."""
+"""Plot how the assumed class prior affects a classifier of positive and unlabeled bags."""
 
 from __future__ import annotations
 

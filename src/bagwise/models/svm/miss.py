@@ -40,13 +40,13 @@ class MissSVC(BagMachine):
     Parameters
     ----------
     C : float, default=10.0
-        Weight of the loss of a negative instance (the paper's lambda).
+        Loss weight of a negative instance (the paper's lambda).
     bag_weight : float or None, default=None
-        Weight of the loss of a positive bag (the paper's gamma). By default
+        Loss weight of a positive bag (the paper's gamma). By default
         ``C * n_negative_instances / n_positive_bags``. With 0, the fit is a plain semi-supervised SVM that
         ignores the grouping into positive bags.
     unlabeled_weight : float or None, default=None
-        Weight of the loss of an instance of a positive bag (the paper's delta). By default
+        Loss weight of an instance in a positive bag (the paper's delta). By default
         ``C * n_negative_instances / n_unlabelled_instances``, so that each of the three sums has the same
         total weight.
     kernel : {"rbf", "linear", "poly", "precomputed"} or callable, default="rbf"

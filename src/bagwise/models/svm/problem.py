@@ -130,7 +130,7 @@ class Labelling:
     Attributes
     ----------
     positive, negative : arrays of shape (n_unlabelled,)
-        Shares of the weight of an instance of a positive bag that count as a positive and as a negative
+        Shares of an instance's weight, in positive bags, that count as a positive and as a negative
         example: (1, 0), (0, 1), or (1/2, 1/2) for a tie.
     witness : bool array of shape (n_unlabelled,)
         The instances whose mean represents their bag.

@@ -241,7 +241,7 @@ class LabelledProblem(BagMarginProblem):
     *args, **kwargs
         As in `BagMarginProblem`; the bag weights are zero.
     positive : array of shape (n_unlabelled,)
-        Share of the weight of every instance of a positive bag that counts as a positive example.
+        Share of every instance's weight, in positive bags, that counts as a positive example.
     """
 
     labels: Labelling

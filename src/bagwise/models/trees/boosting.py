@@ -92,7 +92,7 @@ class MIGradientBoostingClassifier(Recorded, WaistClassifier):
     n_estimators_ : int
         Number of trees.
     feature_importances_ : array of shape (n_features,)
-        Reduction of the squared error of the gradient by the splits of each feature, normalized to sum to 1.
+        Reduction in squared gradient error by the splits of each feature, normalized to sum to 1.
     rule_ : Rule
         The rule used in predictions.
     classes_ : array of shape (2,)

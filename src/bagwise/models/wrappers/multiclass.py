@@ -44,7 +44,7 @@ class OneVsOneBagClassifier(ScoreClassifier):
     are text, the classifier of a pair chooses the positive class by its objective, as it does for two classes
     (see `positive` of `MILogisticRegression`), so predictions do not depend on the names of the classes. Of
     two numeric labels, the larger one is positive. With `both_ways`, each class of a pair is the positive
-    class once, and the difference of the two scores decides.
+    class once, and the difference of the two scores determines the winner.
 
     If the binary classifiers score instances, `decision_function_instances` and `predict_instances` count
     their votes in the same way. With `OneVsRestClassifier`, ``estimators_`` contains one model per class;
@@ -211,7 +211,7 @@ def count_votes(scores: np.ndarray, n_classes: int, votes: np.ndarray | None = N
     if scores.shape[1] > n_pairs:
         forth, back = scores[:, :n_pairs], scores[:, n_pairs:]
         scores = 0.5 * (forth - back)
-        # The difference of two scores that are equal up to rounding must not decide a pair.
+        # The difference of two scores that are equal up to rounding must not determine the winner of a pair.
         scores[np.abs(scores) <= _EQUAL * np.maximum(np.abs(forth), np.abs(back))] = 0.0
     if n_classes == 2:
         return scores[:, 0]

@@ -7,7 +7,8 @@ method and L-BFGS, it is the current parameters. A fit without a checkpoint uses
 `bagwise._core.checkpoint.NO_CHECKPOINT`.
 
 - `opening`: opens a checkpoint for the duration of a fit. `checkpoint`: the interface for solvers, folds and
-  ensemble members. `identity`: the description of a fit, and the refusal of checkpoints of other fits.
+  ensemble members. `identity`: the description of a fit, and the rejection of checkpoints from different
+  fits.
 - `store`: the stored entries, and when they are written. `file`, `plain`: the file format and value types.
 """
 

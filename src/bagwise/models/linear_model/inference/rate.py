@@ -1,4 +1,4 @@
-"""Effect of a change of a feature on the probabilities of bags."""
+"""Effect of a feature change on bag probabilities."""
 
 from __future__ import annotations
 
