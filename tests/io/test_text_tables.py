@@ -150,6 +150,24 @@ def test_a_row_beyond_the_last_one_of_workbooks_is_refused(make_book):
         load_bags(path)
 
 
+def test_rows_with_a_cell_in_the_last_column_of_workbooks_do_not_exhaust_the_memory(make_book):
+    path = make_book(data=[["bag", "x"], [1, 2.0], [1, 3.0]])
+    rows = b"".join(b'<row r="%d"><c r="XFD%d"><v>1</v></c></row>' % (i, i) for i in range(4, 1000))
+    edit_sheet(path, b"</sheetData>", rows + b"</sheetData>")
+    with pytest.raises(ValueError, match=r"book\.xlsx' has more than 8,388,608 cells up to row 515, which"):
+        load_bags(path)
+
+
+def test_entities_that_grow_are_refused(make_book):
+    path = make_book(data=[["bag", "x"], [1, 2.0], [1, 3.0]])
+    entities = b"".join(b'<!ENTITY e%d "%s">' % (i, b"&e%d;" % (i - 1) * 10) for i in range(1, 8))
+    entities = b'<!DOCTYPE w [<!ENTITY e0 "1111111111">' + entities + b"]>"
+    edit_sheet(path, b"<worksheet", entities + b"<worksheet")
+    edit_sheet(path, b"<v>2</v>", b"<v>&e7;</v>")
+    with pytest.raises(ValueError, match=r"book\.xlsx' is not a readable workbook .*amplification"):
+        load_bags(path)
+
+
 def edit_sheet(path, old, new):
     """Replace bytes in the first sheet of a workbook."""
     with zipfile.ZipFile(path) as archive:

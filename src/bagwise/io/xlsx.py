@@ -13,10 +13,13 @@ from bagwise._core.types import FilePath, Labels
 from bagwise.data.bags import Bags
 from bagwise.io._label_table import Missing
 
-# Limits for the uncompressed size of the members of a workbook (a zip archive), so that a small file cannot
-# exhaust the memory.
-_MOST_OF_A_BYTE = 500
+# Limits for the uncompressed size of the members of a workbook (a zip archive), and for the number of cells,
+# so that a small file cannot exhaust the memory. Tables compress to at least one byte of 30, and to at least
+# one byte per cell. A forged row can have 16,384 cells, although only its last one is stored.
+_MOST_OF_A_BYTE = 100
 _SMALL_BYTES = 2**24
+_MOST_CELLS_OF_A_BYTE = 50
+_FEW_CELLS = 2**23
 _MOST_ROWS = 2**20
 
 
@@ -100,12 +103,19 @@ class Sheet:
             sheet = book[self.name] if self.name is not None else book.worksheets[0]
             # Some programs store wrong dimensions, and rows outside them would be skipped.
             sheet.reset_dimensions()
-            width = 0
+            most_cells = max(_FEW_CELLS, _MOST_CELLS_OF_A_BYTE * self.path.stat().st_size)
+            width = n_cells = 0
             for i, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
                 if i > _MOST_ROWS:
                     raise ValueError(
                         f"{str(self.path)!r} has a row after row {_MOST_ROWS:,}, the last row that a sheet "
                         "can have."
+                    )
+                n_cells += max(width, len(cells))
+                if n_cells > most_cells:
+                    raise ValueError(
+                        f"{str(self.path)!r} has more than {most_cells:,} cells up to row {i:,}, which is "
+                        "implausible for its size; delete empty rows and columns, or convert it to CSV."
                     )
                 row = [_text(cell) for cell in cells]
                 if not any(row):
