@@ -1,6 +1,7 @@
 """``bagwise compare``: comparing models on a data file."""
 
 import json
+from html import unescape
 
 import numpy as np
 import pandas as pd
@@ -83,3 +84,15 @@ def test_the_page_calls_classes_by_the_words_of_the_labels(table, tmp_path, caps
     assert "written" in capsys.readouterr().out
     text = page.read_text("utf-8")
     assert "probability of yes" in text and "probability of positive" not in text
+
+
+def test_the_page_uses_the_original_labels_and_advice_for_the_command_line(table, tmp_path, capsys):
+    page, gaps = tmp_path / "shapes.html", tmp_path / "gaps.csv"
+    frame = pd.read_csv(table)
+    frame.loc[0, "angle"] = np.nan
+    frame.to_csv(gaps, index=False)
+    command = ["compare", str(gaps), *COLUMNS, "--positive", "yes", "--cv", "2", "--models", "milr"]
+    assert main([*command, "--html", str(page)]) == 0
+    text = unescape(page.read_text("utf-8"))
+    assert "'no': " in text and "True: " not in text
+    assert "1 missing value, replaced by medians" in text and "in a pipeline" not in text

@@ -83,6 +83,14 @@ def test_gaps_are_reported_once(chemist, tmp_path, capsys):
     assert "NaN" not in out
 
 
+def test_gaps_that_a_model_accepts_are_not_replaced(chemist, tmp_path, capsys):
+    arguments = [*COLUMNS, *POSITIVE, "-m", "mimm", "--set", "n_init=1", "--cv", "0"]
+    assert fit(chemist / "alt.csv", tmp_path / "m.bagwise", *arguments) == 0
+    out = text_of(capsys)
+    assert "are missing, which mimm accepts." in out
+    assert "replaced" not in out and "replace missing" not in out
+
+
 def test_gaps_can_be_refused_and_medians_stored_without_gaps(chemist, tmp_path, capsys):
     arguments = [*COLUMNS, *POSITIVE, "-m", "milr"]
     assert fit(chemist / "alt.csv", tmp_path / "m.bagwise", *arguments, "--impute", "none") == 2

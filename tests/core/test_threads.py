@@ -3,7 +3,7 @@ import threading
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from bagwise import EMDD, DiverseDensity, make_noisy_or_bags
+from bagwise import EMDD, DiverseDensity, MIMixture, make_noisy_or_bags
 from bagwise._core.threads import blas_threads_for
 
 
@@ -33,11 +33,15 @@ def test_only_the_main_thread_changes_the_setting():
     assert seen == [before]
 
 
-@pytest.mark.parametrize("model", [DiverseDensity(n_init=1), EMDD(n_init=1)], ids=lambda m: type(m).__name__)
-def test_densities_of_few_instances_are_found_with_one_blas_thread(model, monkeypatch):
+@pytest.mark.parametrize(
+    ("model", "solver"),
+    [(DiverseDensity(n_init=1), "_solve"), (EMDD(n_init=1), "_solve"), (MIMixture(n_init=1), "_search")],
+    ids=lambda value: type(value).__name__,
+)
+def test_densities_of_few_instances_are_found_with_one_blas_thread(model, solver, monkeypatch):
     data = make_noisy_or_bags(20, coef=[3.0, -3.0], intercept=-3.0, random_state=0)
-    seen, solve = [], type(model)._solve
-    monkeypatch.setattr(type(model), "_solve", lambda *a: seen.append(blas_threads()) or solve(*a))
+    seen, solve = [], getattr(type(model), solver)
+    monkeypatch.setattr(type(model), solver, lambda *a: seen.append(blas_threads()) or solve(*a))
     with threadpool_limits(2, user_api="blas"):
         model.fit(data.bags, data.y)
     assert seen == [{1}]

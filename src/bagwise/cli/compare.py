@@ -6,7 +6,6 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bagwise.cli.class_names import ClassNames
 from bagwise.cli.command import Command, CommandError
 from bagwise.cli.data import (
     KINDS,
@@ -16,13 +15,15 @@ from bagwise.cli.data import (
     join_command,
     showing_warnings,
 )
-from bagwise.cli.fit import read_groups, read_training
+from bagwise.cli.fit import inspect_training, read_groups, read_training
 from bagwise.cli.labels import Target, add_class_arguments, missing_labels, read_target
 from bagwise.cli.models import MODELS, adapt, differing_settings, make_model, name_of_compared
 from bagwise.cli.pages import add_html_argument, check_page, write_page_of
 from bagwise.cli.screen import Screen
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from bagwise.evaluation.comparison import Comparison
 
 _DESCRIPTION = f"""\
@@ -105,7 +106,6 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         )
     from_unlabeled = from_unlabeled or (models is None and _has_unlabeled(labels))
     target = read_target(labels, arguments, from_unlabeled=from_unlabeled)
-    class_names = target.class_names
     if models is not None:
         models = {name: _suited(model, bags, target) for name, model in models.items()}
     groups = read_groups(bags, arguments.groups)
@@ -126,7 +126,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         raise CommandError(error) from error
     show_comparison(comparison, screen)
     if arguments.html is not None:
-        _write_page(comparison, bags, class_names, arguments.html)
+        _write_page(comparison, bags, target, labels, arguments)
         screen.line(f"written: {arguments.html}")
     command = _next_command(comparison, plan, arguments)
     if command is not None:
@@ -143,11 +143,21 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     return 1 if any(result.error is not None or result.warnings for result in comparison.rows) else 0
 
 
-def _write_page(comparison: Comparison, bags: Any, class_names: ClassNames | None, path: Path) -> None:
+def _write_page(
+    comparison: Comparison, bags: Any, target: Target, labels: np.ndarray, arguments: argparse.Namespace
+) -> None:
+    from bagwise.evaluation.checks.report import count
+    from bagwise.models.wrappers.imputation import count_missing
     from bagwise.report.comparisons import comparison_subject
 
-    names = None if class_names is None else (class_names.negative, class_names.positive)
-    write_page_of(comparison_subject(comparison, bags, names=names), path)
+    n_missing, notes = count_missing(bags), []
+    if n_missing:
+        gaps = f"{count(n_missing, 'missing value')}, replaced by medians of the training bags"
+        notes = [("values", f"{gaps} unless a model accepts them.")]
+    inspection = inspect_training(bags, target, labels, notes, arguments)
+    names = target.class_names
+    texts = None if names is None else (names.negative, names.positive)
+    write_page_of(comparison_subject(comparison, bags, names=texts, inspection=inspection), arguments.html)
 
 
 def _check_arguments(arguments: argparse.Namespace) -> None:

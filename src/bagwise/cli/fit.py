@@ -126,7 +126,7 @@ def _run(arguments: argparse.Namespace, screen: Screen, move_to_cluster: Callabl
     model = adapt(plain, n_classes=target.n_classes, several_labels=y.ndim == 2, impute=imputes)
     screen.title(f"{arguments.model}: {arguments.file}")
     notes = [*(("labels", text) for text in target.notes), *([("values", note)] if note else [])]
-    report = _inspect(bags, target, labels, notes, arguments)
+    report = inspect_training(bags, target, labels, notes, arguments)
     local_bags, bags = bags, move_to_cluster(bags)
     show_report(report, screen, ("note", "warning"))
     if any(finding.level != "ok" for finding in report.findings):
@@ -185,8 +185,10 @@ def _plan_imputation(model: Any, bags: Any, arguments: argparse.Namespace) -> tu
     from bagwise.models.wrappers.imputation import accepts_missing, count_missing
 
     n_missing = count_missing(bags)
+    n_values = bags.n_instances * bags.n_features
+    counted = f"{n_missing:,} of {n_values:,} values ({n_missing / max(1, n_values):.1%}) are missing"
     if accepts_missing(model):
-        return False, ""
+        return False, f"{counted}, which {arguments.model} accepts." if n_missing else ""
     if arguments.impute == "none":
         if n_missing:
             raise CommandError(
@@ -202,11 +204,9 @@ def _plan_imputation(model: Any, bags: Any, arguments: argparse.Namespace) -> tu
         return False, ""
     if not n_missing:
         return arguments.impute == "median", ""
-    n_values = bags.n_instances * bags.n_features
     return True, (
-        f"{n_missing:,} of {n_values:,} values ({n_missing / n_values:.1%}) are missing and replaced by the "
-        "median of the feature in the training bags. The model file stores the medians for new data. "
-        "--impute none rejects missing values."
+        f"{counted} and replaced by the median of the feature in the training bags. The model file stores "
+        "the medians for new data. --impute none rejects missing values."
     )
 
 
@@ -328,7 +328,7 @@ def read_groups(bags: Any, column: str | None) -> np.ndarray | None:
     return names[column]
 
 
-def _inspect(
+def inspect_training(
     bags: Any,
     target: Target,
     labels: np.ndarray,

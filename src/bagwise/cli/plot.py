@@ -119,11 +119,14 @@ def _calibration(saved: SavedModel, bags: Any, y: Any, arguments: argparse.Names
     from bagwise import plot_calibration
 
     y = _labels(y, arguments)
+    name = saved.about.get("model", saved.path.name)
     if not _is_of_fit(saved, bags, y, arguments.file):
-        return plot_calibration(saved.model, bags, y), "These bags are not the training bags of the model."
+        return plot_calibration(
+            {name: saved.model}, bags, y
+        ), "These bags are not the training bags of the model."
     cv = StratifiedKFold(_FOLDS, shuffle=True, random_state=0)
     remark = f"These are the training bags, so the probabilities are predictions of {_FOLDS} held-out folds."
-    return plot_calibration(saved.model, bags, y, cv=cv), remark
+    return plot_calibration({name: saved.model}, bags, y, cv=cv), remark
 
 
 def _is_of_fit(saved: SavedModel, bags: Any, y: Any, path: Path) -> bool:

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from bagwise._display.parts import Figure, Table
 from bagwise.data.bags import as_bags, is_scan
 from bagwise.evaluation.checks import inspect_any
-from bagwise.evaluation.checks.report import count
+from bagwise.evaluation.checks.report import Report, count
 from bagwise.evaluation.comparison import Comparison, ModelResult
 from bagwise.evaluation.comparison.table import title_of
 from bagwise.evaluation.held_out import Evaluation, HeldOut, evaluate
@@ -24,13 +24,17 @@ _LONGEST_MESSAGE = 200  # maximum number of characters of an error or a warning
 
 
 def comparison_subject(
-    comparison: Comparison, X: Any = None, y: Any = None, names: tuple[str, ...] | None = None
+    comparison: Comparison,
+    X: Any = None,
+    y: Any = None,
+    names: tuple[str, ...] | None = None,
+    inspection: Report | None = None,
 ) -> Subject:
     """Return the subject of a report about a comparison.
 
     If the bags are passed, the best model is fitted to all of them and to the folds of the first repeat, so
     that the report can show predictions of instances. `names` are the names of the two classes; by default,
-    they are derived from the labels.
+    they are derived from the labels. `inspection` are the checks of the bags; by default, they are computed.
     """
     best = comparison.best
     bags = None if X is None else X if is_scan(X) else as_bags(X)
@@ -49,7 +53,8 @@ def comparison_subject(
         classes = held.classes
     names = names_of(classes) if names is None else names
     evaluation = None if held is None else _judge(held, comparison, names)
-    inspection = None if bags is None else inspect_any(bags, labels)
+    if inspection is None and bags is not None:
+        inspection = inspect_any(bags, labels)
     folds = str(len(comparison.folds_) // comparison.n_repeats)
     if comparison.n_repeats > 1:
         folds += f", {comparison.n_repeats} times"

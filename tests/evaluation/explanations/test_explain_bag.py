@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import logit
 from sklearn.decomposition import PCA
+from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GridSearchCV
 
 from bagwise import (
@@ -16,6 +17,7 @@ from bagwise import (
     MultiLabelBagClassifier,
     OnInstances,
     PUSetKernelClassifier,
+    SingleInstanceClassifier,
     explain_bag,
     make_bag_pipeline,
     make_noisy_or_bags,
@@ -184,6 +186,18 @@ def test_plot_draws_into_the_passed_axes(data, model):
     assert names == [f"conformer {name}" for name in explanation.columns["conformer"]]
     lengths = [bar.get_width() for bar in ax.patches]
     assert lengths == explanation.columns["probability"].tolist()
+
+
+def test_the_note_of_equal_values_is_inside_the_picture(data):
+    pytest.importorskip("matplotlib", reason="plots need matplotlib")
+    model = SingleInstanceClassifier(DummyClassifier()).fit(data.bags, data.y)
+    explanation = explain_bag(model, data.bags, "m07")
+    figure = explanation.plot().figure_
+    figure.draw_without_rendering()
+    note = figure.get_suptitle()
+    assert note.replace("\n", " ") == explanation.note != ""
+    frame, box = figure.bbox, figure._suptitle.get_window_extent()
+    assert frame.x0 <= box.x0 and box.x1 <= frame.x1 and box.y1 <= frame.y1
 
 
 def test_mistakes_are_one_sentence(data, model):

@@ -157,6 +157,11 @@ class BagExplanation(Shown):
             _draw_features(panels[0, 1], self)
         ax, palette = axes_for(ax, 4.2, height)
         _draw_instances(ax, palette, self)
+        if self.note and is_new_figure:
+            note = textwrap.fill(self.note, 100 if self.features else 55)
+            ax.figure.suptitle(note, x=0.02, horizontalalignment="left", fontsize="small")
+        elif self.note:
+            ax.set_xlabel(f"{ax.get_xlabel()}\n{textwrap.fill(self.note, 50)}")
         style: dict[str, Any] = {"frameon": False, "fontsize": "small"}
         if is_new_figure:
             n_columns = 3 if self.features else 1  # a narrow figure has no space for three columns
@@ -198,8 +203,6 @@ def _draw_instances(ax: Any, palette: Palette, explanation: BagExplanation) -> N
         ax.axvline(0, color=palette.faint, linewidth=0.6)
     called = _short(str(explanation.positive))
     ax.set_xlabel(f"probability of {called!r}" if kind == "probability" else f"score for {called!r}")
-    if explanation.note:
-        title += "\n" + textwrap.fill(explanation.note, 45)
     ax.set_title(title, loc="left", fontsize="medium")
 
 

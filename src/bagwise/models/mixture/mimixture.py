@@ -14,6 +14,7 @@ from sklearn.utils import Bunch, check_random_state
 from bagwise._core.checkpoint import NO_CHECKPOINT, CheckpointLocation
 from bagwise._core.interrupt import interruptible, raise_if_stopped
 from bagwise._core.sklearn_private import HasMethods, Interval, StrOptions
+from bagwise._core.threads import blas_threads_for
 from bagwise._core.types import PositiveLabel, Seed
 from bagwise._display.bunch import ShownBunch
 from bagwise.data.bags import Bags
@@ -391,7 +392,8 @@ class MIMixture(Recorded, WaistClassifier):
         blocks = bags.blocks(used, weight)
         reporter.watch(blocks)
         ground = prepare(family, self.prior, n_components, blocks)
-        results = self._search(ground, rule.alternatives(bags.offsets, y), control, reporter, start)
+        with blas_threads_for(blocks.n_values):
+            results = self._search(ground, rule.alternatives(bags.offsets, y), control, reporter, start)
         record_result(self, results)
         best = best_of(results)
         self.__dict__.pop("information_cost_history_", None)  # of an earlier fit
