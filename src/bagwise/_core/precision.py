@@ -1,4 +1,4 @@
-"""Precision of instances: 16-bit floats and integers are stored as they are and converted to compute.
+"""Precision of instances: 16-bit floats and integers are stored unchanged, and converted for computations.
 
 float16 (numpy) and bfloat16 (the package ml_dtypes) become float32, which represents their values exactly.
 Integers and other floats become float64.
@@ -22,7 +22,7 @@ def is_bfloat16(dtype: Any) -> bool:
 
 
 def is_numeric(dtype: np.dtype) -> bool:
-    """Return whether a dtype is boolean, integer or floating point; numpy does not know bfloat16."""
+    """Return whether a dtype is boolean, integer or floating point; bfloat16 is not a numpy dtype."""
     return dtype.kind in "biuf" or is_bfloat16(dtype)
 
 
@@ -41,7 +41,7 @@ def dtype_text(dtype: np.dtype) -> str:
 
 
 def dtype_of_text(text: Any) -> np.dtype:
-    """Return the dtype of a text that `dtype_text` returned."""
+    """Return the dtype for a text from `dtype_text`."""
     return bfloat16() if text == "bfloat16" else np.dtype(text)
 
 
@@ -84,7 +84,7 @@ def convert_into(out: np.ndarray, values: Any) -> None:
 
 
 def to_compute(X: np.ndarray) -> np.ndarray:
-    """Return an array in the precision in which models compute, without a copy if it has it already."""
+    """Return an array in the precision in which models compute, copied only if necessary."""
     dtype = computing_dtype(X.dtype)
     if X.dtype == dtype:
         return X

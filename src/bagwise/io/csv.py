@@ -172,7 +172,7 @@ def bags_of_table(
 def _kinds(description: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the columns of the table in order, each with its dtype and shape."""
     features = description["instances"]
-    # The text of a bfloat16 is that of the same float32.
+    # A bfloat16 value has the same text as this value in float32.
     dtype = "<f4" if features["dtype"] == "bfloat16" else features["dtype"]
     return [
         description["bag"],

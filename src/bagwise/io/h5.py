@@ -147,7 +147,7 @@ def _open_bag(path: Path, *, key: str, sides: bool = True) -> Iterator[dict[str,
 
 
 def _write_features(file: Any, X: np.ndarray) -> None:
-    """Write the instances of a bag; bfloat16 as a float type of HDF5 with the same bits."""
+    """Write the instances of a bag; bfloat16 is stored as an HDF5 float type with the same bits."""
     if not is_bfloat16(X.dtype):
         file["features"] = X
         return
@@ -174,7 +174,7 @@ def _is_bfloat16(dataset: Any) -> bool:
 
 
 class _BFloat16Dataset:
-    """A dataset of bfloat16 values, which are read without the conversion to float32 by HDF5."""
+    """A dataset of bfloat16 values, which are read without HDF5's conversion to float32."""
 
     def __init__(self, dataset: Any):
         self._dataset = dataset

@@ -18,7 +18,7 @@ ValueAndGradient = Callable[[np.ndarray], tuple[float, np.ndarray]]
 _FIRST_RADIUS, _LARGEST_RADIUS = 1.0, 1000.0
 # Number of pairs of L-BFGS, each a step and the change of the gradient: scipy's default.
 _N_PAIRS = 10
-# In resumed runs of L-BFGS: the least decrease of a step, relative to its slope, and the most halvings.
+# For resumed L-BFGS runs: minimum decrease in a step, relative to its slope, and maximum number of halvings.
 _SUFFICIENT, _MOST_HALVINGS = 1e-4, 30
 
 HessianProduct = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -187,7 +187,7 @@ class _Watch:
             self.radius = min(2.0 * self.radius, _LARGEST_RADIUS)
 
     def continue_from_pairs(self, max_iter: int) -> None:
-        """Continue L-BFGS from the stored point and pairs, with which scipy's L-BFGS-B cannot start."""
+        """Continue L-BFGS from the stored point and pairs, from which scipy's L-BFGS-B cannot start."""
         n_before = len(self.history)
         while len(self.history) - n_before < max_iter and self.largest_gradient > self.control.tol:
             x, value, step = self.x, self.value, -_inverse_hessian_product(self.pairs, self.gradient)
@@ -269,7 +269,7 @@ class _Watch:
 
 
 def _inverse_hessian_product(pairs: tuple[tuple[np.ndarray, np.ndarray], ...], v: np.ndarray) -> np.ndarray:
-    """Return the product with the inverse Hessian of L-BFGS; without pairs, v with a length of at most 1."""
+    """Return the L-BFGS inverse Hessian times v; without pairs, v scaled to a length of at most 1."""
     if not pairs:
         return v / max(1.0, float(np.linalg.norm(v)))
     v, factors = v.copy(), []

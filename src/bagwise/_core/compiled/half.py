@@ -15,8 +15,8 @@ def half_to_single(half, bits, out):
     """Fill `out`, float32, with the values whose float16 bits are in `half`; `bits` is `out` as integers.
 
     The bits are shifted to their position in float32. A product with 2^112 then changes the bias of the
-    exponent from 15 to 127, also of subnormal values. Infinity and NaN get the largest exponent before.
-    Without branches, so that the compiler uses vector instructions.
+    exponent from 15 to 127, even for subnormal values. Before the product, the exponent of infinity and NaN
+    is set to the largest one. The loop has no branches, so that the compiler uses vector instructions.
     """
     for begin in range(0, len(half), CHUNK):
         chunk = slice(begin, begin + CHUNK)

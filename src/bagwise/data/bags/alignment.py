@@ -62,7 +62,7 @@ def aligned(name: str, values: Any, bags: Any) -> Any:
             absent = ids[np.argmin(np.isin(ids, np.asarray(index)))]
             problem = f"it lacks the bag {as_python(absent)!r}"
         raise ValueError(
-            f"the index of {name} and the ids of the bags agree only in part: {problem}. Pass "
+            f"the index of {name} and the ids of the bags match only partly: {problem}. Pass "
             f"{name}.loc[bags.ids] to select by id, or {name}.to_numpy() if the order is that of the bags."
         )
     order = index.get_indexer(ids)
