@@ -35,7 +35,7 @@ class Importances(ShownBunch):
         table = Table.of(["feature", "mean", "std"], rows, note=note)
         n_repeats = self.importances.shape[1]
         repeats = "1 repeat" if n_repeats == 1 else f"{n_repeats} repeats"
-        return [f"Decrease of the score ({self.score:.4f}) after shuffling, {repeats}", table]
+        return [f"Decrease in the score ({self.score:.4f}) after shuffling, {repeats}", table]
 
 
 def bag_permutation_importance(
@@ -51,7 +51,7 @@ def bag_permutation_importance(
     """Compute the permutation importance of every feature for a fitted bag model.
 
     The values of a feature are shuffled over all instances, across bags, so that the feature carries no
-    information; all other features are unchanged. The importance is the resulting decrease of the model's
+    information; all other features are unchanged. The importance is the resulting decrease in the model's
     score. It can be computed for every bag model, including wrappers and pipelines. Use bags that the model
     was not fitted to: on training bags, the importances show what the model uses, not what helps it to
     predict new bags.

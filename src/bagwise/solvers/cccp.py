@@ -67,7 +67,7 @@ def minimize_cccp(
         Starting point.
     control : Control
         Its tolerance is the relative gap of all steps except the first. The run has converged if such a step
-        does not change the piece, or if the relative decrease of the objective is at most the tolerance. It
+        does not change the piece, or if the relative decrease in the objective is at most the tolerance. It
         has stalled if the objective would increase by much more than the tolerance, which is impossible for
         an accurate convex solution.
 

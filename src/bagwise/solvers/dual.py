@@ -243,7 +243,7 @@ def _feasible(
     missing = total - clipped.sum()
     if missing == 0.0:
         return clipped, product
-    # Change the variables with the largest decrease of the objective first, each up to its bound.
+    # Change the variables with the largest decrease in the objective first, each up to its bound.
     room = upper - clipped if missing > 0 else clipped - lower
     order = np.argsort(np.copysign(1.0, missing) * (product[points] + q), kind="stable")
     before = np.cumsum(room[order]) - room[order]

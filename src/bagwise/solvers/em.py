@@ -97,7 +97,7 @@ def run_em(
     blocks : Blocks
         The data; each iteration passes over them once.
     control : Control
-        A start has converged if the relative decrease of the objective in an iteration is at most
+        A start has converged if the relative decrease in the objective in an iteration is at most
         `control.tol`. The iteration limit applies to every start.
     n_init : int
         Number of starts.
@@ -109,8 +109,8 @@ def run_em(
     on_start : callable, optional
         Called with (index of the start, number of starts, result).
     extrapolate : bool
-        Whether steps are extrapolated. This helps if EM converges slowly because much information is
-        missing.
+        Whether steps are extrapolated. This helps if EM converges slowly because a large part of the
+        information is missing.
 
     Returns
     -------

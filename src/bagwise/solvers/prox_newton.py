@@ -19,7 +19,7 @@ _ARMIJO = 1e-4
 # Number of halvings of a step in the line search, and number of divisions by ten after them. With unscaled
 # features far from the origin, steps can become a billion times shorter.
 _HALVINGS, _TENTHS = 10, 9
-# Relative increase of the objective that is attributed to rounding.
+# Relative increase in the objective that is attributed to rounding.
 _ROUNDING = 4 * float(np.finfo(float).eps)
 # Columns whose gradient exceeds these fractions of the L1 strength are likely to become nonzero soon. They
 # are included in the restricted problem and in the curvature.

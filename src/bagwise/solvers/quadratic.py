@@ -50,7 +50,7 @@ class QuadraticModel:
         return np.append(self.columns, len(self.inside))
 
     def after(self, old: Point, new: Point) -> QuadraticModel:
-        """Return the model after a BFGS update with the change of the gradient; it stays convex."""
+        """Return the model after a BFGS update with the change in the gradient; it stays convex."""
         from bagwise._core.compiled.coordinate import learn_curvature
 
         entries = self.entries

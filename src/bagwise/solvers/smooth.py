@@ -16,7 +16,7 @@ ValueAndGradient = Callable[[np.ndarray], tuple[float, np.ndarray]]
 # scipy's defaults for the initial and the largest trust radius. scipy requires an initial radius below the
 # largest one.
 _FIRST_RADIUS, _LARGEST_RADIUS = 1.0, 1000.0
-# Number of pairs of L-BFGS, each a step and the change of the gradient: scipy's default.
+# Number of pairs of L-BFGS, each a step and the change in the gradient: scipy's default.
 _N_PAIRS = 10
 # For resumed L-BFGS runs: minimum decrease in a step, relative to its slope, and maximum number of halvings.
 _SUFFICIENT, _MOST_HALVINGS = 1e-4, 30

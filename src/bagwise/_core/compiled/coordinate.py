@@ -82,7 +82,7 @@ def violations(gradient, x, alpha):
 def learn_curvature(H, y, observed, expected, predicted):
     """Return `H` with its curvature along a step replaced by the observed one, (k, k).
 
-    The formula (BFGS) is H + y y' / observed - e e' / predicted. `y` (k,) is the change of the gradient along
+    The formula (BFGS) is H + y y' / observed - e e' / predicted. `y` (k,) is the change in the gradient along
     the step s, and `expected` is e = H s. The divisors are `observed` = s'y and `predicted` = s'Hs.
     """
     learned = np.empty_like(H)

@@ -19,7 +19,7 @@ def pair_steps(rows, point, diagonal, lower, upper, u, gradient, eps, max_steps)
     """Decrease the objective by steps in pairs of variables; return the number of steps.
 
     A step increases u_i and decreases u_j by the same t. Among the variables that can increase, i has the
-    smallest gradient. Among those that can decrease, j leads to the largest decrease of the objective,
+    smallest gradient. Among those that can decrease, j leads to the largest decrease in the objective,
     (g_j - g_i)^2 / (2 (K_ii + K_jj - 2 K_ij)). Stops when no pair has a slope g_j - g_i above eps. `u` and
     `gradient` are updated in place. A step costs O(n), n = len(u).
     """

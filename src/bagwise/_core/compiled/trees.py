@@ -1,4 +1,4 @@
-"""Predictions of binary trees that are stored one after the other in flat arrays.
+"""Predictions of binary trees that are stored one after another in flat arrays.
 
 Node `n` sends an instance to ``left[n]`` if ``x[feature[n]] <= threshold[n]``, else to ``right[n]``; leaves
 have the feature -1. The caller ensures that all features exist and that children are stored after their

@@ -352,8 +352,8 @@ class ScannedBags(AnyBags):
         """Yield the blocks in random order, for estimators that learn block by block: one pass."""
         if self._cluster is not None:
             raise ValueError(
-                "X is on a cluster, but an estimator with partial_fit learns from one block after the other "
-                "in one process; pass the scan without .on(client)."
+                "X is on a cluster, but an estimator with partial_fit learns from one block after another, "
+                "in a single process; pass the scan without .on(client)."
             )
         for block in self._in_files(y, weight, check=self._check()).shuffled(rng):
             for transform in self._transforms():

@@ -77,7 +77,7 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
     validation_fraction : float, default=0.2
         Fraction of the bags to hold out.
     n_iter_no_change : int, default=50
-        The fit stops after this many epochs without an improvement of the best loss.
+        The fit stops after this many epochs without an improvement in the best loss.
     scale : {"standard", "minmax", "rank"}, transformer or None, default="standard"
         How instances are scaled, based on all training bags; CSR matrices stay sparse. With None, features
         are not scaled; their values should then be of order one.

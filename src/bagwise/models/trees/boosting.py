@@ -70,7 +70,7 @@ class MIGradientBoostingClassifier(Recorded, WaistClassifier):
     validation_fraction : float, default=0.2
         Share of the bags to hold out for early stopping, stratified by class.
     n_iter_no_change : int, default=10
-        Number of trees without a decrease of the held-out loss before the fit stops.
+        Number of trees without a decrease in the held-out loss before the fit stops.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied by the weights of the bags.
     positive : label or None, default=None

@@ -20,7 +20,7 @@ from bagwise.models.linear_model.inference.trust import REMAINS, is_positive_def
 # Passed bags are accepted as those of the fit if the score statistic at the fit (in squared standard errors)
 # is below the first value, and log-likelihood and total weight agree up to the second (relative) value.
 _LARGEST_SCORE, _SAME = 0.01, 1e-6
-# A larger increase of the log-likelihood means a different optimum, not rounding.
+# A larger increase in the log-likelihood means a different optimum, not rounding.
 _BETTER = 0.01
 _NO_EFFECT = (
     "No feature has a significant effect (joint score test: p = {:.2g}). The estimate of the intercept is "

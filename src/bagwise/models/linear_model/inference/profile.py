@@ -84,7 +84,7 @@ class Profile:
         values, vectors = np.linalg.eigh(information)
         floored = np.maximum(values, _LEAST_SHARE * max(values[-1], np.finfo(float).tiny))
         self._spread = vectors / np.sqrt(floored)
-        # Largest increase of the log-likelihood over the fit; positive if the fit is not the best optimum.
+        # Largest increase in the log-likelihood over the fit; positive if the fit is not the best optimum.
         self.gained = 0.0
 
     def interval(self, quantity: Quantity, level: float, tested: float | None = None) -> tuple[float, float]:
