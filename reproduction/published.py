@@ -57,7 +57,7 @@ QUOTED: list[tuple[str, str, Sequence[float], str | None]] = [
     ("EM-DD", _MIXTURES, _printed("EMDD"), "emdd"),
     ("maxDD", _MIXTURES, _printed("MaxDD"), "diverse_density"),
     ("MI logistic regression", _MIXTURES, _printed("MILR"), "milr_or"),
-    ("MISVM", _MIXTURES, (75.94, 71.78, 78.85, 48.60, 81.45), "mi_svm"),
+    ("MISVM", _MIXTURES, (75.94, 71.78, 78.85, 48.60, 81.45), "instance_mi_svm"),  # WEKA's MISVM is mi-SVM
     ("MILR-LASSO", _LASSO, (79.0, 69.0), "milr_or"),
     ("MILR-s(3)", _LASSO, (72.0, 74.0), "milr_softmax"),
     ("MILR-s(0)", _LASSO, (74.0, 79.0), "milr_mean"),

@@ -161,13 +161,15 @@ def _text(curves: Curves, problem: str, n_folds: int, every: int) -> str:
         "features. The paper chooses from ten widths, 0.01 to 10, in a unit that it does not state. We "
         "tried only these widths, because each additional width requires another fit of every method at "
         "every t and fold. Other widths, such as twice the square root, were not measured. CCE1 and CCE2 "
-        f"use {N_CLUSTERS} k-means clusters, then a support vector machine with C and gamma chosen by 3-fold "
-        "cross-validation on the training bags; an instance is predicted as a bag of one. SISL predicts a "
-        "bag as positive if P(at least t positive instances) is above one half. If no training bag is "
+        f"are votes of {len(N_CLUSTERS)} support vector machines on {N_CLUSTERS[0]} to {N_CLUSTERS[-1]} "
+        "k-means clusters, with C and gamma chosen by 3-fold cross-validation on the training bags; an "
+        "instance is predicted as a bag of one. SISL predicts a bag as positive if P(at least t positive "
+        "instances) is above one half. If no training bag is "
         "positive, all predictions are negative. The paper does not describe the splits, the scaling, the "
         "penalties, or the numbers of clusters and Fourier features. We chose the penalties, the widths and "
-        "the number of clusters on one split of these data (the penalties and widths on HJA). The second "
-        "start of SORLR1 was added because its objective on training bags was far above that of SORLR2."
+        "the largest number of clusters on one split of these data (the penalties and widths on HJA). The "
+        "second start of SORLR1 was added because its objective on training bags was far above that of "
+        "SORLR2."
     )
     return text + (_held_text(curves, problem) if curves.held else "") + _starts_text(curves, problem)
 

@@ -155,3 +155,23 @@ def test_summary_reports_that_no_feature_has_an_effect():
     # For bags of one instance, the intercept is that of a logistic regression.
     inference = maximum_likelihood().fit(nothing.bags.instances, nothing.instance_y).inference()
     assert inference.score_p_value > 0.05 and inference.notes == ()
+
+
+@pytest.mark.parametrize("n_features, has_note", [(9, False), (10, True)])
+def test_few_bags_per_parameter_are_noted(n_features, has_note):
+    data = make_noisy_or_bags(100, coef=np.append([2.0, -2.0], np.zeros(n_features - 2)), random_state=0)
+    inference = maximum_likelihood(n_init=1).fit(data.bags, data.y).inference()
+    few = [note for note in inference.notes if "are few for" in note]
+    assert few == [note for note in inference.notes if note.startswith("100 bags are few for 11 parameters.")]
+    assert bool(few) == has_note
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("n_bags, n_features, low, high", [(400, 20, 0.03, 0.07), (100, 20, 0.08, 0.14)])
+def test_few_bags_per_parameter_make_p_values_too_small(n_bags, n_features, low, high):
+    """The rates in docs/inference.md: score tests keep their level with 20 bags per parameter, not with 5."""
+    p_values = []
+    for seed in range(50):
+        data = make_noisy_or_bags(n_bags, coef=np.zeros(n_features), random_state=seed)
+        p_values += maximum_likelihood(n_init=1).fit(data.bags, data.y).inference().p_value[1:].tolist()
+    assert low < np.mean(np.array(p_values) < 0.05) < high

@@ -80,8 +80,9 @@ class ClusterEmbedding(Scaled, BagTransformer):
     bags and instances, because k-means draws its initial centers by index. New instances are not counted if
     the clusterer assigns them to a cluster without training instances or marks them as noise (-1).
 
-    The published method is an ensemble over several numbers of clusters. For this ensemble, use
-    scikit-learn's `VotingClassifier` with pipelines of different `n_clusters`.
+    CCE is an ensemble: classifiers on several numbers of clusters vote. scikit-learn's `VotingClassifier`
+    makes this ensemble from pipelines with different `n_clusters` (last example). A single number of clusters
+    can miss the kind of instances that decides the label.
 
     References
     ----------
@@ -91,8 +92,8 @@ class ClusterEmbedding(Scaled, BagTransformer):
     G. Csurka, C. Dance, L. Fan, J. Willamowski and C. Bray (2004), Visual categorization with bags of
     keypoints, ECCV workshop on statistical learning in computer vision: histograms and an SVM.
 
-    A. T. Pham, R. Raich, X. Z. Fern, W.-K. Wong and X. Guan, Discriminative probabilistic framework for
-    generalized multi-instance learning: the variants with presence and counts.
+    A. T. Pham, R. Raich, X. Z. Fern, W.-K. Wong and X. Guan (2018), Discriminative probabilistic framework
+    for generalized multi-instance learning, ICASSP: the variants with presence and counts.
 
     Examples
     --------
@@ -106,6 +107,17 @@ class ClusterEmbedding(Scaled, BagTransformer):
     >>> data = load_digit_bags(60, random_state=0)
     >>> model = make_bag_pipeline(ClusterEmbedding(random_state=0), SVC()).fit(data.bags, data.y)
     >>> model.predict(data.bags).shape
+    (60,)
+
+    CCE, an ensemble over numbers of clusters:
+
+    >>> from sklearn.ensemble import VotingClassifier
+    >>> members = [
+    ...     (f"{k} clusters", make_bag_pipeline(ClusterEmbedding(k, random_state=0), SVC()))
+    ...     for k in (10, 20, 30)
+    ... ]
+    >>> cce = VotingClassifier(members).fit(data.bags, data.y)
+    >>> cce.predict(data.bags).shape
     (60,)
     """
 

@@ -175,6 +175,10 @@ class InstanceMISVC(_TwoClassMachine):
     increases the objective. A random start may leave a bag without a positive instance; the first update of
     the labels corrects this. The kernel matrix, O(n_instances^2), is computed once.
 
+    WEKA's class MISVM is this model, not MI-SVM (`MISVC`). ``InstanceMISVC(C=1, kernel="linear",
+    scale="minmax")`` has its default parameters, and the accuracies of the column MISVM in Foulds and Smyth
+    (2011), table 1.
+
     References
     ----------
     S. Andrews, I. Tsochantaridis and T. Hofmann (2003), Support vector machines for multiple-instance

@@ -22,6 +22,12 @@ from bagwise.models.linear_model.inference.trust import REMAINS, is_positive_def
 _LARGEST_SCORE, _SAME = 0.01, 1e-6
 # A larger increase in the log-likelihood means a different optimum, not rounding.
 _BETTER = 0.01
+# With fewer bags per parameter, tests reject more often than their level (docs/inference.md).
+_LEAST_BAGS = 10
+_FEW_BAGS = (
+    "{} bags are few for {} parameters. With fewer than {} bags per parameter, p values are too small: with "
+    "100 bags and 16 parameters, 8 % of the score tests of features without effect have p < 0.05."
+)
 _NO_EFFECT = (
     "No feature has a significant effect (joint score test: p = {:.2g}). The estimate of the intercept is "
     "then too low, and the coverage of its interval is below the nominal level."
@@ -171,6 +177,9 @@ def _facts(
     has_several = len(offsets) <= offsets[-1]  # at least one bag has several instances
     if score_p is not None and score_p > 0.05 and model.fit_intercept and df and has_several:
         notes = (*notes, _NO_EFFECT.format(score_p))
+    n_parameters = int(likelihood.free.sum())
+    if len(training.bags) < _LEAST_BAGS * n_parameters:
+        notes = (*notes, _FEW_BAGS.format(len(training.bags), n_parameters, _LEAST_BAGS))
     names = _names(model, selected)
     return {
         "names": names if model.fit_intercept else names[1:],
