@@ -10,7 +10,6 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable
-from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -47,29 +46,30 @@ def fit_both_directions(
     -------
     The result of `fit`
     """
-    arguments = inspect.signature(fit).bind(model, *args, **kwargs).arguments
-    checkpoint = arguments.pop("checkpoint", None)
+    signature = inspect.signature(fit)
+    arguments = signature.bind(model, *args, **kwargs).arguments
     before, random_state = dict(model.__dict__), _state_of(model)
     losses: dict[Any, float] = {}
     fits: dict[Any, tuple[dict[str, Any], list[Any]]] = {}
-    with ExitStack() as stack:
-        if checkpoint is not None:
-            weight = bag_weights(undecided.bags, arguments.get("sample_weight"))
-            digest = training_digest(undecided.bags, undecided.codes, weight)
-            more = {"groups": arguments["groups"]} if "groups" in arguments else {}
-            checkpoint = stack.enter_context(
-                opened(checkpoint, lambda: identity_of(model, digest, directions="both", **more))
-            )
+
+    def identity() -> Any:
+        weight = bag_weights(undecided.bags, arguments.get("sample_weight"))
+        digest = training_digest(undecided.bags, undecided.codes, weight)
+        more = {"groups": arguments["groups"]} if "groups" in arguments else {}
+        return identity_of(model, digest, directions="both", **more)
+
+    with opened(arguments.get("checkpoint"), identity) as checkpoint:
         for label in undecided.labels[::-1]:  # the last one first: it is kept if the losses are equal
             model.__dict__.clear()
             model.__dict__.update(before, _direction=label)
             if random_state is not None:
                 model.random_state.set_state(random_state)
-            inside = {} if checkpoint is None else {"checkpoint": checkpoint.within(f"positive {label!r}")}
+            if "checkpoint" in signature.parameters:
+                arguments["checkpoint"] = checkpoint.within(f"positive {label!r}")
             try:
                 with warnings.catch_warnings(record=True) as caught:
                     warnings.simplefilter("always")
-                    fit(**{**arguments, **inside})
+                    fit(**arguments)
             except BaseException:
                 if fits:  # stopped or failed in the second fit: the model contains the first one
                     model.__dict__.clear()
