@@ -23,9 +23,8 @@ EXCEPTIONS = ROOT / "tools" / "prose_exceptions.txt"
 # Patterns (case-insensitive), each with its replacement.
 PHRASES = {
     r"\bgives?\b": "return, show, have, lead to",
-    r"\bnumbers? of (a|an|each|every|its|one|that) (bag|instance|row|column|feature|class|fold|label)\b": (
-        "index of, indices of"
-    ),
+    r"\bnumbers? of (a|an|the|this|each|every|its|one|that) "
+    r"(bag|instance|row|column|feature|class|fold|label)\b": "index of, indices of",
     r"(?<!random )(?<!version )(?<!line )(?<!whole )(?<!page )\bnumbers\b(?! of\b)": (
         "values, indices, counts"
     ),
@@ -55,7 +54,8 @@ PHRASES = {
     r"\brules of counts\b": "count rules",
     r"\bmachines of libsvm\b": "libsvm's SVMs",
     r"\b(gaussian|linear|such|these|those|of|two|both) machines\b"
-    r"|(?<!vector )\bmachines (are|that|with)\b": "SVMs",
+    r"|(?<!vector )\bmachines (are|that|with)\b"
+    r"|(?<!vector )\bmachines? (for|per) (a|all|each|every) (bag|class|label|pair)\b": "SVMs",
     r"\bends? of (a|the) (solver|search|run of a solver)\b": "optimum, solution",
     r"\b(of|on) (its|their|his|one's|your) own\b": "separate",
     r"\bby (itself|themselves)\b": "automatically, alone",
