@@ -315,7 +315,7 @@ class BagTables:
             widths = np.diff(inner.offsets.to_numpy())
             width = int(widths[0]) if len(widths) else 0
             if (widths != width).any():
-                refuse(widths != width, f"an instance does not have {width} features like the first instance")
+                refuse(widths != width, f"an instance does not have {width} features, unlike the first one")
         values = inner.flatten()
         if values.null_count:
             nulls = values.is_null().to_numpy(zero_copy_only=False).reshape(-1, width)

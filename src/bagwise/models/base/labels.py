@@ -270,8 +270,8 @@ def refuse_lost_classes(estimator: Any, y: np.ndarray) -> None:
     if len(lost):
         label, name = as_python(estimator.classes_[lost[0]]), type(estimator).__name__
         raise ValueError(
-            f"all bags of the class {label!r} have weight zero by sample_weight or class_weight; {name} "
-            f"needs bags of all {len(estimator.classes_)} classes."
+            f"all bags of the class {label!r} have weight zero because of sample_weight or class_weight; "
+            f"{name} needs bags of all {len(estimator.classes_)} classes."
         )
 
 

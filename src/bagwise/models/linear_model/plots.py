@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from bagwise.models.linear_model.diagnose import RuleDiagnosis
     from bagwise.models.linear_model.labeler import Labeler
 
-# Limits of the plotted odds ratios, in powers of ten: beyond the estimates, and from 1. An arrow marks an
-# interval that continues beyond them.
+# Limits of the plotted odds ratios, in powers of ten: distance beyond the estimates, and distance from 1. An
+# arrow marks an interval that continues beyond them.
 _BEYOND, _FURTHEST = 3.0, 6.0
 
 

@@ -176,8 +176,8 @@ class MIMixture(Recorded, WaistClassifier):
     may be in files (`scan_bags`). They are read in blocks, in the precision in which they are stored, and all
     starts share every pass.
 
-    The paper does not specify the starts. Here, a start draws its components around random instances, for
-    the positive class from positive bags. Without negative bags, both classes are drawn from the same
+    The paper does not specify the starts. Here, a start draws its components around random instances; those
+    of the positive class are from positive bags. Without negative bags, both classes are drawn from the same
     instances, and then swapped if that makes the labels more probable. With ``supervision="bags"`` and bags
     of one instance, the first M step computes the supervised posterior mode.
 
