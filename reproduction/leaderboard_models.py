@@ -326,6 +326,12 @@ def ensemble(seed: int) -> Any:
     return BagEnsembleClassifier(random_state=seed)
 
 
+@nested
+def ensemble_standard(seed: int) -> Any:
+    """Ensemble of the standard assumption."""
+    return BagEnsembleClassifier(assumption="standard", random_state=seed)
+
+
 # ---------------------------------------------------------------------------------------- ranks and scaling
 
 

@@ -75,6 +75,7 @@ _PUBLIC = {
         "make_positive_unlabeled",
     ],
     "models.base.rank_scaler": ["RankScaler"],
+    "models.base.tags": ["can_use_absence"],
     "models.linear_model": [
         "MILogisticRegression",
         "MILogisticRegressionCV",

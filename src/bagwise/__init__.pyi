@@ -65,6 +65,7 @@ from bagwise.datasets import make_mixture_bags as make_mixture_bags
 from bagwise.datasets import make_noisy_or_bags as make_noisy_or_bags
 from bagwise.datasets import make_positive_unlabeled as make_positive_unlabeled
 from bagwise.models.base.rank_scaler import RankScaler as RankScaler
+from bagwise.models.base.tags import can_use_absence as can_use_absence
 from bagwise.models.linear_model import MILogisticRegression as MILogisticRegression
 from bagwise.models.linear_model import MILogisticRegressionCV as MILogisticRegressionCV
 from bagwise.models.linear_model import SoftORLogisticRegression as SoftORLogisticRegression

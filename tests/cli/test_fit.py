@@ -285,3 +285,14 @@ def test_findings_use_the_names_of_the_labels(tmp_path, capsys):
     main([*command, "-o", str(tmp_path / "m.bagwise")])
     output = capsys.readouterr().out
     assert "bags labeled 'well' are smaller" in output and "sorts last" not in output
+
+
+def test_ensemble_states_that_it_can_use_absence(table, tmp_path, capsys):
+    path, families = (
+        tmp_path / "m.bagwise",
+        ["--set", "families=('instances',)", "--set", "cv=2", "--cv", "2"],
+    )
+    assert fit(table, path, "-m", "auto", *families) in (0, 1)
+    assert "repeat the command with --set assumption=standard" in " ".join(capsys.readouterr().out.split())
+    assert fit(table, path, "-m", "auto", *families, "--set", "assumption=standard") in (0, 1)
+    assert "missing from it" not in capsys.readouterr().out

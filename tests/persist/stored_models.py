@@ -43,6 +43,8 @@ FAMILIES_OF_ENSEMBLES = [
     "ranks",
     "linear",
     "instances",
+    "witnesses",
+    "trees",
 ]
 
 

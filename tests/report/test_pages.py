@@ -422,3 +422,14 @@ def test_groups_that_were_passed_are_not_called_missing(tmp_path, data):
     assert "no column defines groups of bags" not in text
     assert f"bags of one group were held out together ({len(np.unique(groups))} groups)" in text
     assert "1 of 7 starts (n_init=5 random ones at most, and solutions of earlier steps) reached" in text
+
+
+def test_page_states_that_a_model_can_use_absence(data, tmp_path):
+    sentence = "can call a bag positive because something is missing from it"
+    for rule, is_stated in (("or", False), ("mean", True)):
+        model = MILogisticRegression(rule, alpha=1.0, n_init=1, random_state=0).fit(data.bags, data.y)
+        path = write_report(model, tmp_path / f"{rule}.html", data.bags, data.y, cv=2)
+        assert (sentence in path.read_text(encoding="utf-8")) == is_stated
+    comparison = compare(data.bags, data.y, {"mean": model}, cv=2, verbose=0)
+    path = comparison.report(tmp_path / "comparison.html")
+    assert sentence in path.read_text(encoding="utf-8")

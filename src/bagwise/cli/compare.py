@@ -289,12 +289,15 @@ def show_comparison(comparison: Comparison, screen: Screen) -> None:
 
 def comparison_data(comparison: Comparison) -> dict[str, Any]:
     """Return a comparison as a dictionary, for ``--json``."""
+    from bagwise.models.base.tags import can_use_absence
+
     assumption = comparison.assumption_
     return {
         "models": [
             {
                 "model": result.name,
                 "family": result.family,
+                "can_use_absence": can_use_absence(result.estimator),
                 "scores": {
                     name: {
                         "value": result.mean[name],

@@ -23,7 +23,7 @@ from bagwise.cli.data import (
     load_labelled,
     showing_warnings,
 )
-from bagwise.cli.interpretation import interpret, suggest_ridge
+from bagwise.cli.interpretation import interpret, state_absence, suggest_ridge
 from bagwise.cli.labels import Target, add_class_arguments, read_target
 from bagwise.cli.models import MODELS, adapt, core_of, list_models, make_model, nearest, unwrap
 from bagwise.cli.pages import add_html_argument, check_page, write_page_of
@@ -236,6 +236,8 @@ def _show_scores(evaluations: dict[str, Evaluation], model: Any, bags: Any, scre
             screen.table(evaluation.table())
         sentences += [f"{name}: {text}" if name else text for text in interpret(evaluation, core)]
     sentences += suggest_ridge(core, len(bags), bags.n_features)
+    if len(getattr(core, "classes_", ())) == 2:
+        sentences += state_absence(core)
     for sentence in sentences:
         screen.paragraph(sentence)
     return sentences

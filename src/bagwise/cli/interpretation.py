@@ -71,6 +71,17 @@ def _about_prior(model: Any) -> list[str]:
     ]
 
 
+def state_absence(model: Any) -> list[str]:
+    """Return whether the ensemble can use the absence of instances, and the setting without it."""
+    if "assumption" not in model.get_params():
+        return []
+    from bagwise.models.base.tags import describe_absence
+
+    text = describe_absence(model, "The ensemble")
+    remedy = "If only the presence of an instance may decide, repeat the command with"
+    return [f"{text} {remedy} --set assumption=standard."] if text else []
+
+
 def suggest_ridge(model: Any, n_bags: int, n_features: int) -> list[str]:
     """Return the advice to compare a LASSO with ridge regression if there are more features than bags."""
     parameters = model.get_params()

@@ -12,7 +12,7 @@ from bagwise.data.bags import as_bags, is_scan
 from bagwise.evaluation.checks import inspect_any
 from bagwise.evaluation.checks.report import Report, count
 from bagwise.evaluation.comparison import Comparison, ModelResult
-from bagwise.evaluation.comparison.table import title_of
+from bagwise.evaluation.comparison.table import about_absence, title_of
 from bagwise.evaluation.held_out import Evaluation, HeldOut, evaluate
 from bagwise.models.base.held_out import Output, cross_predict, fit_in_groups
 from bagwise.models.wrappers.instance_level import positive_column
@@ -116,6 +116,7 @@ def _verdict(comparison: Comparison) -> str:
         )
     if comparison.assumption_ is not None:
         text += f" {comparison.assumption_.sentence}"
+    text = f"{text} {about_absence(comparison)}".rstrip()
     if not comparison.is_complete:
         text = f"The comparison is not complete. {text}"
     return text

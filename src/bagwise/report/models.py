@@ -15,6 +15,7 @@ from bagwise.evaluation.checks import inspect_any
 from bagwise.evaluation.checks.report import Report, count
 from bagwise.evaluation.held_out import Evaluation, HeldOut, evaluate, evaluate_unlabeled, predict_held_out
 from bagwise.models.base.labels import require_label_per_bag
+from bagwise.models.base.tags import describe_absence
 from bagwise.models.pu.base import PUClassifier
 from bagwise.models.wrappers.instance_level import (
     model_and_inside,
@@ -118,7 +119,7 @@ def evaluated_subject(
     return Subject(
         kicker="Model report",
         title=title or called,
-        verdict=verdict_of(evaluation, called, names),
+        verdict=_with_absence(verdict_of(evaluation, called, names), model, called, len(classes)),
         tiles=tiles_of(bags, evaluation),
         bags=bags,
         y=y,
@@ -163,6 +164,11 @@ def verdict_of(evaluation: Evaluation | None, called: str, names: tuple[str, ...
     if accuracy["low"] <= base:
         text += f" With {count(n_bags, 'bag')}, the model is not significantly better than this baseline."
     return text
+
+
+def _with_absence(verdict: str, model: Any, called: str, n_classes: int) -> str:
+    """Append whether a model of two classes can use the absence of instances."""
+    return f"{verdict} {describe_absence(model, called)}".rstrip() if n_classes == 2 else verdict
 
 
 def tiles_of(bags: Any, evaluation: Evaluation | None = None) -> dict[str, tuple[str, str]]:

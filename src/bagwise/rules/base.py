@@ -66,6 +66,8 @@ class Rule(BaseEstimator):
         Whether every instance of a negative bag is negative.
     is_smooth : bool
         Whether the likelihood is differentiable everywhere.
+    can_use_absence : bool
+        False if adding an instance to a bag never lowers P(+).
 
     Examples
     --------
@@ -84,6 +86,7 @@ class Rule(BaseEstimator):
     has_latent_labels = True
     negative_bags_are_pure = False
     is_smooth = True
+    can_use_absence = True
 
     # Declared for type checkers only: a Link must not have them.
     estep: Callable[..., RuleResult]

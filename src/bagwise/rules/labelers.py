@@ -78,6 +78,13 @@ class CountTable(CountRule, LearnedRule):
         self.learned = learned
 
     @property
+    def can_use_absence(self) -> bool:  # type: ignore[override]
+        """Whether a larger count can have a smaller value."""
+        if self.values is None:
+            return not self.monotone
+        return bool((np.diff(self._read_values()) < 0).any())
+
+    @property
     def n_parameters(self) -> int:
         """Number of distinct learned values; equal values count as one parameter."""
         return len(np.unique(np.round(self._read_values(), _DIGITS))) if self.learned else 0
@@ -257,6 +264,11 @@ class CountLogistic(CountRule, LearnedRule):
         self.ridge = ridge
         self.learned = learned
         self.n_counts = n_counts
+
+    @property
+    def can_use_absence(self) -> bool:  # type: ignore[override]
+        """Whether the slope is negative; a learned slope never is."""
+        return self.slope is not None and self.slope < 0
 
     def start(self, offsets: ArrayLike, y: ArrayLike) -> CountLogistic:
         """Start with a slope of 1 and a midpoint near a quarter of the median bag size."""

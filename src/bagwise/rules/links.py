@@ -182,6 +182,7 @@ class Max(Link):
     """
 
     is_smooth = False
+    can_use_absence = False
 
     def gradient(
         self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike

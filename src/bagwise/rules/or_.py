@@ -42,6 +42,7 @@ class Or(Rule):
     """
 
     negative_bags_are_pure = True
+    can_use_absence = False
 
     def estep(
         self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None

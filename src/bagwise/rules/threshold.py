@@ -41,6 +41,8 @@ class Threshold(CountRule):
     array([[0.5, 0.5]])
     """
 
+    can_use_absence = False
+
     def __init__(self, k: int | None = None):
         self.k = k
 

@@ -49,10 +49,8 @@ def assumption_scores(
     (1.0, 0.0)
     """
     seeds = np.random.SeedSequence(random_state).generate_state(2)
-    train, test = (
-        make_assumption_bags(kind, n_bags, part=part, random_state=int(seed))
-        for part, seed in zip(("train", "test"), seeds, strict=True)
-    )
+    train = make_assumption_bags(kind, n_bags, part="train", random_state=int(seeds[0]))
+    test = make_assumption_bags(kind, n_bags, part="test", random_state=int(seeds[1]))
     fitted = clone(model).fit(train.bags, train.y)
     return AssumptionScores(
         *(float(roc_auc_score(data.y, _scores(fitted, data.bags))) for data in (train, test))

@@ -11,7 +11,16 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from tests.evaluation.comparison.recorders import FITTED, PREDICTED, Guess, Recorder, Refuses, Stops
 
-from bagwise import Bags, BagStatistics, ComparisonInterrupted, compare, load_digit_bags, make_noisy_or_bags
+from bagwise import (
+    MISVC,
+    Bags,
+    BagStatistics,
+    CitationKNNClassifier,
+    ComparisonInterrupted,
+    compare,
+    load_digit_bags,
+    make_noisy_or_bags,
+)
 
 
 def statistics_of(classifier):
@@ -315,3 +324,19 @@ def test_jobs_change_nothing():
     for name in serial.oof_:
         np.testing.assert_array_equal(serial.oof_[name], parallel.oof_[name])
     assert serial["search"].choices == parallel["search"].choices
+
+
+def test_best_model_that_cannot_use_absence_is_named():
+    data = make_noisy_or_bags(40, size=(2, 5), coef=[3.0, -3.0], random_state=0)
+    models = {"statistics": make_pipeline(BagStatistics(), LogisticRegression()), "svm": MISVC()}
+    comparison = compare(data.bags, data.y, models, cv=2, random_state=0, verbose=0)
+    text = " ".join(str(comparison).split())
+    sentence = "'statistics' can call a bag positive because something is missing from it."
+    other = " The best model that cannot is 'svm'."
+    assert (sentence + other in text) == (comparison.best.name == "statistics")
+    alone = compare(data.bags, data.y, {"statistics": models["statistics"]}, cv=2, random_state=0, verbose=0)
+    assert sentence in " ".join(str(alone).split()) and "model that cannot" not in str(alone)
+    frame = comparison.to_frame()["can_use_absence"]
+    assert frame.loc[["statistics", "svm"]].tolist() == [True, False]
+    several = compare(data.bags, np.arange(40) % 3, {"neighbors": CitationKNNClassifier()}, cv=2, verbose=0)
+    assert "missing from it" not in str(several)

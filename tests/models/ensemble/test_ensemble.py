@@ -11,7 +11,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 
 import bagwise
-from bagwise import BagEnsembleClassifier, Bags, load_digit_bags, make_noisy_or_bags, set_kernel
+from bagwise import (
+    BagEnsembleClassifier,
+    Bags,
+    PositiveClassWarning,
+    can_use_absence,
+    load_digit_bags,
+    make_noisy_or_bags,
+    set_kernel,
+)
 from bagwise.models.ensemble import families, kernel_part
 from bagwise.models.ensemble.blend import blend, held_out_log_odds, sharpening
 from bagwise.models.ensemble.families import FAMILIES, choose, estimate
@@ -22,6 +30,7 @@ from bagwise.models.ensemble.vectors import RankedExtremesView, StatisticsView
 from bagwise.models.ensemble.views import Instances, TrainingGram
 from bagwise.models.linear_model import MILogisticRegression
 from bagwise.models.prototypes.points import Prototypes
+from bagwise.testing import assumption_scores, check_assumption
 
 
 @pytest.fixture(scope="module")
@@ -259,7 +268,7 @@ def test_uninformative_family_changes_few_predictions():
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["trees"], "unknown name 'trees'; valid names are 'extremes'"),
+        (["forest"], "unknown name 'forest'; valid names are 'extremes'"),
         ([], "expected one or more of"),
         (["sets", "sets"], "without duplicates"),
     ],
@@ -267,6 +276,68 @@ def test_uninformative_family_changes_few_predictions():
 def test_invalid_families_are_refused(data, names, message):
     with pytest.raises(ValueError, match=message):
         small(families=names).fit(data.bags, data.y)
+
+
+# ------------------------------------------------------------------ the standard assumption
+
+
+@pytest.mark.slow
+def test_standard_ensemble_passes_the_test_of_its_assumption():
+    standard = BagEnsembleClassifier(assumption="standard", cv=5, random_state=0)
+    assert check_assumption(standard, n_bags=150).test_auc >= 0.85
+    assert assumption_scores(small(cv=5), n_bags=150).test_auc < 0.1
+
+
+def test_standard_vote_is_a_sum_of_models_that_respect_the_assumption(data):
+    model = small(assumption="standard", cv=2).fit(data.bags, data.y)
+    vote = model.votes_[0]
+    pairs = (zip(part.factor, part.models, strict=True) for part in vote.parts)
+    parts = [pair for part in pairs for pair in part]
+    assert all(factor >= 0 and not can_use_absence(each) for factor, each in parts)
+    assert {type(each).__name__ for _, each in parts} == {
+        "MILogisticRegression",
+        "MISVC",
+        "MIGradientBoostingClassifier",
+    }
+    total = sum(factor * each.decision_function(data.bags) for factor, each in parts)
+    expected = vote.exponent * (total + vote.constant)
+    np.testing.assert_allclose(model.decision_function(data.bags), expected, rtol=1e-9)
+    assert not can_use_absence(model) and can_use_absence(small())
+
+
+def test_report_states_whether_absence_is_used(data):
+    families = ["instances"]
+    standard, default = (
+        small(families=families, cv=2, assumption=assumption).fit(data.bags, data.y)
+        for assumption in ("standard", None)
+    )
+    assert "never lowers its score" in " ".join(standard.report_.split())
+    assert "because something is missing from it" in " ".join(default.report_.split())
+    assert [score["n_settings"] for score in (*standard.inner_scores_, *default.inner_scores_)] == [2, 4]
+
+
+def test_standard_families_are_chosen_by_size():
+    def fitted(n_instances, is_held=True):
+        return choose("default", 100, n_instances, is_held=is_held, assumption="standard").fitted
+
+    assert fitted(8_000) == ("instances", "witnesses", "trees")
+    assert fitted(8_001) == ("instances", "trees")
+    assert fitted(100_001) == fitted(100, is_held=False) == ("instances",)
+
+
+def test_direction_of_text_labels_has_the_smaller_held_out_loss(data):
+    text = np.where(data.y == 1, "active", "inactive")
+    with pytest.warns(PositiveClassWarning, match="positive='active'"):
+        model = small(families=["instances"], assumption="standard", cv=3).fit(data.bags, text)
+    named = small(families=["instances"], assumption="standard", cv=3, positive="active").fit(data.bags, text)
+    np.testing.assert_array_equal(model.decision_function(data.bags), named.decision_function(data.bags))
+
+
+def test_standard_assumption_refuses_other_families_and_several_classes(data):
+    with pytest.raises(ValueError, match="contains 'sets', which does not respect assumption='standard'"):
+        small(families=["trees", "sets"], assumption="standard").fit(data.bags, data.y)
+    with pytest.raises(ValueError, match="classes"):
+        small(assumption="standard").fit(data.bags, np.arange(60) % 3)
 
 
 # ------------------------------------------------------------------ instances, classes, missing values

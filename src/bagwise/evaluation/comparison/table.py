@@ -11,6 +11,7 @@ from bagwise._display.parts import Table
 from bagwise._display.pictures import Display, axes_for
 from bagwise._display.text import table_lines
 from bagwise.evaluation.comparison.results import ModelResult
+from bagwise.models.base.tags import can_use_absence, describe_absence
 
 if TYPE_CHECKING:
     from bagwise.evaluation.comparison.comparison import Comparison
@@ -100,7 +101,20 @@ def remarks(comparison: Comparison) -> list[str]:
     ]
     if comparison.assumption_ is not None:
         texts.append(comparison.assumption_.sentence)
-    return texts
+    return [*texts, *filter(None, [about_absence(comparison)])]
+
+
+def about_absence(comparison: Comparison) -> str:
+    """State whether the best of two-class models can use absence, and name the best model that cannot."""
+    best = comparison.best
+    if best is None or len(comparison.classes_) != 2 or comparison.from_unlabeled:
+        return ""
+    text = describe_absence(best.estimator, repr(best.name))
+    others = [result for result in comparison.rows if not result.is_baseline and result.error is None]
+    other = next((result for result in others if not can_use_absence(result.estimator)), None)
+    if text and other is not None:
+        text += f" The best model that cannot is {other.name!r}."
+    return text
 
 
 def as_frame(comparison: Comparison) -> Any:
@@ -111,6 +125,7 @@ def as_frame(comparison: Comparison) -> Any:
     rows = []
     for result in comparison.rows:
         row: dict[str, Any] = {"model": result.name, "family": result.family, "assumes": result.assumes}
+        row["can_use_absence"] = can_use_absence(result.estimator)
         for name in comparison.scoring:
             low, high = result.interval[name]
             row |= {name: result.mean[name], f"{name}_low": low, f"{name}_high": high}

@@ -26,6 +26,7 @@ All predictions go through ``_by_blocks``: large bags and files are read block b
   regressors.
 - `classifiers`, `waist`: base classes of classifiers; `waist` adds log-odds and a rule.
 - `direction`: fits of text labels with each class as the positive one.
+- `tags`: whether a model can use the absence of instances.
 - `labels`: labels, weights and the digest of a fit. `scaling`: the parameter ``scale``.
 - `streaming`: ``partial_fit`` of third-party estimators, block by block.
 - `folds`: cross-validation inside a fit. `held_out`: predictions of held-out bags in cross-validation.

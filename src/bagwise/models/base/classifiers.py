@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import asdict
 from typing import Any, Literal
 
 import numpy as np
@@ -24,6 +25,7 @@ from bagwise.models.base.labels import (
     refuse_unknown_labels,
     require_label_per_bag,
 )
+from bagwise.models.base.tags import BagClassifierTags
 
 
 class BagClassifier(ClassifierMixin, BagEstimator):
@@ -48,6 +50,11 @@ class BagClassifier(ClassifierMixin, BagEstimator):
     _learns_from_positives_only = False
     # Whether the classifier supports more than two classes.
     _takes_many_classes = False
+
+    @property
+    def _can_use_absence(self) -> bool:
+        """Whether adding an instance to a bag can lower the score of the positive class; see `tags`."""
+        return True
 
     def _read_training(
         self,
@@ -175,7 +182,10 @@ class BagClassifier(ClassifierMixin, BagEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = self._takes_many_classes
+        tags.classifier_tags = BagClassifierTags(
+            **asdict(tags.classifier_tags) | {"multi_class": self._takes_many_classes},
+            can_use_absence=self._can_use_absence,
+        )
         return tags
 
 
@@ -229,6 +239,11 @@ class InstanceScoreClassifier(ScoreClassifier):
     Subclasses define `fit` and `_instance_scores`. If an instance has several scores, one per column, the
     largest score of a bag is taken per column, and `_joined` combines the columns.
     """
+
+    @property
+    def _can_use_absence(self) -> bool:
+        # A subclass can define other bag scores.
+        return type(self)._bag_scores is not InstanceScoreClassifier._bag_scores
 
     def _instance_scores(self, bags: Bags) -> np.ndarray:
         """Return instance scores: shape (n_instances,), or (n_instances, n_columns) for `_joined`."""

@@ -36,6 +36,11 @@ class WaistClassifier(ScoreClassifier):
         """Return the log-odds of every instance: shape (n_instances,)."""
         raise NotImplementedError
 
+    @property
+    def _can_use_absence(self) -> bool:
+        rule = getattr(self, "rule_", None) or make_rule(getattr(self, "rule", "or"))
+        return rule.can_use_absence
+
     # Without this, compiled code can turn a Ctrl-C into a SystemError, and a surrounding search continues.
     @interruptible(at_once=True)
     def _bag_log_proba(self, bags: Bags) -> np.ndarray:

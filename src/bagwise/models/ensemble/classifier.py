@@ -72,6 +72,8 @@ class BagEnsembleClassifier(ScoreClassifier):
     "linear"        ridge logistic regression on bag statistics; reads the data in blocks
     "instances"     ridge logistic regression on instances, with the mean and noisy-OR rules; reads
                     the data in blocks
+    "witnesses"     MI-SVMs: one instance represents a positive bag
+    "trees"         gradient-boosted trees on instances, with the noisy-OR rule
     ==============  =================================================================================
 
     Parameters
@@ -81,6 +83,12 @@ class BagEnsembleClassifier(ScoreClassifier):
         kernel matrices would take more than half of the memory, if there are more than 5,000 bags, or if the
         bags are read from files. With more than 100,000 instances, it changes to "extremes", "moments",
         "prototypes" and "instances". A warning reports the change.
+    assumption : "standard" or None, default=None
+        With "standard", only models vote that respect the standard assumption: one positive instance makes a
+        bag positive, and adding an instance to a bag never lowers its score (`can_use_absence`). By default
+        these are the logistic regressions of "instances" with the noisy-OR rule, "witnesses" (up to 8,000
+        instances) and "trees" (up to 100,000). It requires two classes. Without it, the ensemble can learn
+        that bags without a certain kind of instances are positive.
     cv : int, splitter or iterable of (train, test), default=10
         The inner folds: the number of folds (fewer if a class has fewer bags), a splitter, or a list of
         splits, as in `MILogisticRegressionCV`.
@@ -164,11 +172,9 @@ class BagEnsembleClassifier(ScoreClassifier):
     _accepts_sparse = False
     _accepts_missing = True
     _streams = True
-    _takes_many_classes = True
-    # Both directions of its only directed models are members of the ensemble.
-    _text_labels = "last"
     _parameter_constraints: dict[str, Any] = {
         "families": [StrOptions({"default"}), list, tuple],
+        "assumption": [StrOptions({"standard"}), None],
         "cv": ["cv_object"],
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
@@ -185,6 +191,7 @@ class BagEnsembleClassifier(ScoreClassifier):
         self,
         families: Literal["default"] | Sequence[str] = "default",
         *,
+        assumption: Literal["standard"] | None = None,
         cv: Folds = 10,
         n_jobs: int | None = None,
         positive: PositiveLabel = None,
@@ -192,11 +199,32 @@ class BagEnsembleClassifier(ScoreClassifier):
         verbose: int = 0,
     ):
         self.families = families
+        self.assumption = assumption
         self.cv = cv
         self.n_jobs = n_jobs
         self.positive = positive
         self.random_state = random_state
         self.verbose = verbose
+
+    @property
+    def _takes_many_classes(self) -> bool:  # type: ignore[override]
+        return self.assumption is None
+
+    @property
+    def _can_use_absence(self) -> bool:
+        return self.assumption is None
+
+    @property
+    def _text_labels(self) -> Literal["compare", "last"]:  # type: ignore[override]
+        # Without an assumption, both directions of the models with a direction are members of the ensemble.
+        return "last" if self.assumption is None else "compare"
+
+    def _direction_loss(self, X: BagsLike, y: ArrayLike) -> float:
+        return float(np.mean([score["log_loss"] for score in self.inner_scores_]))
+
+    @property
+    def _direction_criterion(self) -> str:
+        return "held-out log loss"
 
     @validated_fit
     def fit(
@@ -229,8 +257,9 @@ class BagEnsembleClassifier(ScoreClassifier):
         -------
         self
         """
-        refuse_unknown(self.families)
-        bags, codes, weight = self._read_training(X, y, sample_weight, binary=None, drop=False)
+        refuse_unknown(self.families, self.assumption)
+        binary = None if self.assumption is None else True
+        bags, codes, weight = self._read_training(X, y, sample_weight, binary=binary, drop=False)
         if not in_files(bags):
             bags = in_memory(bags)
         self.fill_ = _means(bags, weight)
@@ -289,7 +318,7 @@ class BagEnsembleClassifier(ScoreClassifier):
             for score in each.families
         ]
         labels = [tuple(as_python(names[code]) for code in pair) for pair in pairs]
-        self.report_ = describe_fit(results, labels, len(splits), choice.reason)
+        self.report_ = describe_fit(results, labels, len(splits), choice)
 
     @property
     def report_(self) -> str:
@@ -305,7 +334,8 @@ class BagEnsembleClassifier(ScoreClassifier):
         self.__dict__["report_"] = text
 
     def _chosen(self, bags: Bags) -> Any:
-        choice = choose(self.families, len(bags), bags.n_instances, is_held=not in_files(bags))
+        size = len(bags), bags.n_instances
+        choice = choose(self.families, *size, is_held=not in_files(bags), assumption=self.assumption)
         is_text = self.positive is None and getattr(self, "classes_", np.zeros(0)).dtype.kind not in "biuf"
         return choice._replace(both_directions=is_text)
 
@@ -315,14 +345,14 @@ class BagEnsembleClassifier(ScoreClassifier):
     def _expected_seconds(self, n_bags: int, n_instances: int, n_features: int, n_classes: int) -> float:
         """Estimate the seconds of a fit to bags in memory; `compare` calls this before it fits any model."""
         n_folds = int(self.cv) if isinstance(self.cv, Integral) else 10
-        choice = choose(self.families, n_bags, n_instances, is_held=True)
+        choice = choose(self.families, n_bags, n_instances, is_held=True, assumption=self.assumption)
         share = 2 / n_classes  # of the bags for each of the pairs of classes
         pair = round(share * n_bags), round(share * n_instances)
         return n_classes * (n_classes - 1) / 2 * estimate(choice, *pair, n_features, n_folds).seconds
 
     def expected_cost(self, X: BagsLike) -> str:
         """Estimate the cost of a fit to bags of two classes, in time on one core and in memory."""
-        refuse_unknown(self.families)
+        refuse_unknown(self.families, self.assumption)
         bags = type(self)(self.families)._read(X, reset=True)
         return str(self._cost_of(bags, int(self.cv) if isinstance(self.cv, Integral) else 10))
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from bagwise.models.ensemble.kernel_part import Kernels
 from bagwise.models.ensemble.linear_part import LinearStatistics
 from bagwise.models.ensemble.machines import PENALTIES
-from bagwise.models.ensemble.model_part import InstanceModels
+from bagwise.models.ensemble.model_part import COSTS, N_TREES, InstanceModels, TreeModels, WitnessModels
 from bagwise.models.ensemble.prototypes import PrototypeView
 from bagwise.models.ensemble.sets import SetView
 from bagwise.models.ensemble.vectors import DistanceView, RankedExtremesView, StatisticsView
@@ -36,12 +36,16 @@ class ModelFamily:
         Models to fit; each has several settings.
     has_matrices, visits_pairs : bool
         Whether the family computes kernel matrices of all bags, and whether it visits all pairs of instances.
+    n_witness_fits, n_trees : int
+        Number of SVMs on instances and of trees, for every fold.
     """
 
     title: str
     members: tuple[Any, ...]
     has_matrices: bool = False
     visits_pairs: bool = False
+    n_witness_fits: int = 0
+    n_trees: int = 0
 
 
 FAMILIES = {
@@ -83,34 +87,54 @@ FAMILIES = {
     ),
     "instances": ModelFamily(
         "logistic regression on instances",
-        tuple(InstanceModels(rule) for rule in ("mean", "or")),
+        tuple(InstanceModels(rule=rule) for rule in ("mean", "or")),
     ),
+    "witnesses": ModelFamily(
+        "MI-SVMs, in which one instance represents a positive bag",
+        (WitnessModels(scale="minmax"), WitnessModels(scale="rank")),
+        n_witness_fits=2 * len(COSTS),
+    ),
+    "trees": ModelFamily("gradient-boosted trees on instances", (TreeModels(),), n_trees=N_TREES),
 }
 _DEFAULT = ("extremes", "moments", "sets", "distances", "prototypes", "ranks")
 _WITHOUT_PAIRS = ("extremes", "moments", "prototypes", "instances")
 _STREAMING = ("linear", "instances")
+# Families with members that cannot use absence, and the largest number of instances for kernel SVMs on them.
+_STANDARD = ("instances", "witnesses", "trees")
+_MOST_WITNESSES = 8_000
 
 
 class Choice(NamedTuple):
     """Families to fit, and the reason why others are left out (empty if none are).
 
-    With `both_directions`, models whose rule is not symmetric in the classes are fitted with each class as
-    the positive one.
+    With `both_directions`, models that are not symmetric in the classes are fitted with each class as the
+    positive one. With `is_standard`, only the members are fitted that cannot use absence.
     """
 
     fitted: tuple[str, ...]
     reason: str = ""
     both_directions: bool = False
+    is_standard: bool = False
 
     def members(self, name: str) -> tuple[Any, ...]:
         """Return the members of a family that are fitted."""
         members = FAMILIES[name].members
-        if name != "instances" or not self.both_directions:
+        directed = tuple(member for member in members if not getattr(member, "can_use_absence", True))
+        if self.is_standard:
+            return directed
+        if not self.both_directions:
             return members
-        return (*members, *(replace(member, is_reversed=True) for member in members if member.rule == "or"))
+        return (*members, *(replace(member, is_reversed=True) for member in directed))
 
 
-def choose(families: str | Sequence[str], n_bags: int, n_instances: int, *, is_held: bool) -> Choice:
+def choose(
+    families: str | Sequence[str],
+    n_bags: int,
+    n_instances: int,
+    *,
+    is_held: bool,
+    assumption: str | None = None,
+) -> Choice:
     """Choose the families to fit, based on the size of the data.
 
     Parameters
@@ -121,9 +145,13 @@ def choose(families: str | Sequence[str], n_bags: int, n_instances: int, *, is_h
         Number of bags and of instances.
     is_held : bool
         Whether the instances are in memory.
+    assumption : "standard" or None
+        The parameter of the estimator.
     """
     if not isinstance(families, str):
-        return Choice(tuple(families))
+        return Choice(tuple(families), is_standard=assumption is not None)
+    if assumption is not None:
+        return _choose_standard(n_instances, is_held=is_held)
     needed, limit = 8.0 * MATRICES * n_bags**2, _SHARE * available_memory()
     reason = ""
     if not is_held:
@@ -146,8 +174,29 @@ def choose(families: str | Sequence[str], n_bags: int, n_instances: int, *, is_h
     return Choice(_DEFAULT)
 
 
-def refuse_unknown(families: str | Sequence[str]) -> None:
-    """Raise an error if the parameter `families` contains unknown or repeated names."""
+def _choose_standard(n_instances: int, *, is_held: bool) -> Choice:
+    """Choose among the families with members that cannot use absence."""
+    if not is_held:
+        reason = (
+            "the instances are read from files and do not fit into memory; only logistic regression votes"
+        )
+        return Choice(("instances",), reason, is_standard=True)
+    if n_instances > MOST_INSTANCES:
+        reason = (
+            f"fitting trees and SVMs to {n_instances:,} instances (more than {MOST_INSTANCES:,}) takes hours"
+        )
+        return Choice(("instances",), f"{reason}; only logistic regression votes", is_standard=True)
+    if n_instances > _MOST_WITNESSES:
+        reason = f"fitting SVMs to {n_instances:,} instances (more than {_MOST_WITNESSES:,}) takes hours"
+        return Choice(("instances", "trees"), f"{reason}; leaving out MI-SVMs", is_standard=True)
+    return Choice(_STANDARD, is_standard=True)
+
+
+def refuse_unknown(families: str | Sequence[str], assumption: str | None = None) -> None:
+    """Raise an error if the parameter `families` contains unknown or repeated names.
+
+    With an assumption, also raise an error for families without a member that respects it.
+    """
     names = ", ".join(map(repr, FAMILIES))
     if isinstance(families, str):
         if families != "default":
@@ -158,11 +207,19 @@ def refuse_unknown(families: str | Sequence[str]) -> None:
     unknown = [name for name in families if name not in FAMILIES]
     if unknown:
         raise ValueError(f"families contains the unknown name {unknown[0]!r}; valid names are {names}.")
+    other = [name for name in families if name not in _STANDARD]
+    if assumption is not None and other:
+        raise ValueError(
+            f"families contains {other[0]!r}, which does not respect assumption={assumption!r}; expected "
+            f"families from {', '.join(map(repr, _STANDARD))}."
+        )
 
 
 # Seconds measured on one core of a CPU from 2020: per instance pair; per pair and feature; per SVM and
 # squared bag; fixed cost of an SVM; per instance value and pass.
 _PAIR, _PRODUCT, _MACHINE, _LEAST, _VALUE = 1e-8, 1e-10, 2e-8, 7e-4, 1e-8
+# Seconds per pair of instances of an SVM on instances, and of a tree on a few thousand instances.
+_WITNESS_PAIR, _TREE = 2e-8, 8e-3
 _PASSES = 200  # passes over the instances in all folds, for a model that reads the data in blocks
 
 
@@ -192,6 +249,10 @@ def estimate(choice: Choice, n_bags: int, n_instances: int, n_features: int, n_f
             most = max(most, 8.0 * MATRICES * n_bags**2)
         else:
             seconds += n_parts * _PASSES * values * _VALUE
+        seconds += (n_folds + 1) * (
+            family.n_witness_fits * _WITNESS_PAIR * n_instances**2 / 2
+            + family.n_trees * (_TREE + 2 * values * _VALUE)
+        )
         if family.visits_pairs:
             seconds += 2 * n_parts * pairs  # once without weights, once with them
     return Cost(seconds, most + 16.0 * values)

@@ -29,6 +29,15 @@ from bagwise.models.ensemble.members import FittedMember
 from bagwise.models.ensemble.training import OpenTraining, TrainingBags
 from bagwise.solvers.reporting import Reporter
 
+# The statement of the report about the standard assumption.
+_RESPECTS = (
+    "Adding an instance to a bag never lowers its score: the ensemble does not use the absence of instances."
+)
+_IGNORES = (
+    "The ensemble can call a bag positive because something is missing from it. If only the presence of an "
+    "instance may decide, use assumption='standard'."
+)
+
 
 @dataclass(frozen=True)
 class Vote:
@@ -187,15 +196,17 @@ def _accuracy(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:
 
 
 def describe_fit(
-    results: Sequence[FittedVote], pairs: Sequence[tuple[Any, Any]], n_folds: int, reason: str
+    results: Sequence[FittedVote], pairs: Sequence[tuple[Any, Any]], n_folds: int, choice: Choice
 ) -> str:
     """Describe the families, their scores on held-out bags and their weights, for every pair of classes."""
     parts: list[str | Table] = []
-    if reason:
-        parts.append(f"{reason[0].upper()}{reason[1:]}.")
+    if choice.reason:
+        parts.append(f"{choice.reason[0].upper()}{choice.reason[1:]}.")
     for (low, high), result in zip(pairs, results, strict=True):
         title = f"{high!r} against {low!r}" if len(pairs) > 1 else ""
         parts += _of_pair(result, n_folds, title)
+    if len(pairs) == 1:
+        parts.append(_RESPECTS if choice.is_standard else _IGNORES)
     return as_text(parts)
 
 

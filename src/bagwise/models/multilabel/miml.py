@@ -282,6 +282,10 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
         is_convex = bool((bags.sizes == 1).all())
         return list(starts[:1] if is_convex else starts)
 
+    @property
+    def _can_use_absence(self) -> bool:
+        return self._shows_one  # noisy-OR for each label, unless at most one label is possible
+
     # ------------------------------------------------------------ predictions
 
     def _log_classes(self, bags: Bags) -> np.ndarray:

@@ -15,6 +15,7 @@ from bagwise._core.types import PositiveLabel
 from bagwise.exceptions import warn_user
 from bagwise.models.base import BagClassifier, BagsLike, validated_fit
 from bagwise.models.base.streaming import learns_from_scans
+from bagwise.models.base.tags import can_use_absence
 from bagwise.models.multilabel.label_matrix import LabelMatrixClassifier
 from bagwise.models.wrappers.multiclass import _estimator_has
 
@@ -88,6 +89,10 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
     @property
     def _streams(self) -> bool:
         return learns_from_scans(self.estimator)
+
+    @property
+    def _can_use_absence(self) -> bool:
+        return can_use_absence(self.estimator)
 
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:

@@ -22,6 +22,7 @@ from bagwise.data.scanned import ScannedBags
 from bagwise.exceptions import PositiveClassWarning
 from bagwise.models.base import BagClassifier, BagsLike, ScoreClassifier, is_positive, validated_fit
 from bagwise.models.base.streaming import learns_from_scans
+from bagwise.models.base.tags import can_use_absence
 from bagwise.models.wrappers.instance_level import instance_model
 
 # Scores are equal if their relative difference is at most this: solvers are not more precise.
@@ -103,6 +104,11 @@ class OneVsOneBagClassifier(ScoreClassifier):
     @property
     def _streams(self) -> bool:
         return learns_from_scans(self.estimator)
+
+    @property
+    def _can_use_absence(self) -> bool:
+        # What is evidence for one class is evidence against the other ones.
+        return self.both_ways or len(getattr(self, "classes_", ())) > 2 or can_use_absence(self.estimator)
 
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
