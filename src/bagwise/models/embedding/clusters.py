@@ -82,7 +82,7 @@ class ClusterEmbedding(Scaled, BagTransformer):
 
     CCE is an ensemble: classifiers on several numbers of clusters vote. scikit-learn's `VotingClassifier`
     makes this ensemble from pipelines with different `n_clusters` (last example). A single number of clusters
-    can miss the kind of instances that decides the label.
+    can miss the kind of instances that determines the label.
 
     References
     ----------
