@@ -36,7 +36,7 @@ minimize_risk, split_features = private("minimize_risk"), private("split_feature
 
 
 def run() -> list[dict]:
-    """Time the solver, the grid search, and the growth of the times."""
+    """Time the solver and the grid search, and show how the times grow."""
     table = []
     bags, y = _sample(20, 180)
     for degree, alpha in ((1, 1.0), (1, 1e-3), (1, 1e-6), (3, 1e-3), (3, 1e-6)):

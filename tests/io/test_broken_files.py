@@ -69,7 +69,7 @@ def test_folders_are_never_overwritten(tmp_path):
     (tmp_path / "bags").mkdir()
     save_bags(tmp_path / "bags", small(), [1, 0], format="npy")  # an empty folder is allowed
     for format_name in ("npy", "h5"):
-        with pytest.raises(FileExistsError, match="exists already; name a new folder"):
+        with pytest.raises(FileExistsError, match="already exists; name a new folder"):
             save_bags(tmp_path / "bags", small(), format=format_name)
 
 

@@ -60,5 +60,5 @@ def test_a_folder_is_complete_or_absent(scan, model, client, tmp_path):
     assert not (tmp_path / "folder").exists() and not list(tmp_path.glob(".folder*"))
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "mine.txt").write_text("kept")
-    with pytest.raises(FileExistsError, match="exists already"):
+    with pytest.raises(FileExistsError, match="already exists"):
         predict_frame(model, scan.on(client), path=tmp_path / "folder")

@@ -243,7 +243,7 @@ class Scaled:
         if not largest <= LARGEST:  # also true for NaN from overflow in a third-party scaler
             raise ValueError(
                 f"X has values up to {largest:g} after scale={self.scale!r}, but {type(self).__name__} needs "
-                f"values up to {LARGEST:g}, whose powers do not overflow; divide the features, or use "
+                f"values up to {LARGEST:g}, whose powers do not overflow; rescale the features, or use "
                 'scale="minmax".'
             )
         return bags
