@@ -179,7 +179,7 @@ def test_bags_and_images_with_a_nine_are_predicted():
 
 @pytest.mark.parametrize("sizes", [(), (4, 0), (2.5,), ("4",)])
 def test_invalid_hidden_sizes_are_refused(sizes):
-    with pytest.raises(ValueError, match=r"hidden_sizes is .*; expected the number of units of every layer"):
+    with pytest.raises(ValueError, match=r"hidden_sizes is .*; expected the number of units in every layer"):
         AttentionMILClassifier(sizes).fit(DATA.bags, DATA.y)
 
 
