@@ -147,6 +147,7 @@ def test_mistakes_are_one_sentence(folder, tmp_path, capsys):
     model, new = str(folder / "m.bagwise"), str(folder / "new.csv")
     (tmp_path / "less.csv").write_text("molecule,angle\n1,2\n1,3\n")
     (tmp_path / "text.csv").write_text("molecule,angle,charge\n1,2,high\n1,3,1\n")
+    (tmp_path / "folder.csv").mkdir()
     (tmp_path / "other.csv").write_text("mol,angle,charge\n1,2,3\n1,3,1\n")
     for arguments, message in (
         ([str(tmp_path / "no.bagwise"), new], "cannot read"),
@@ -158,6 +159,7 @@ def test_mistakes_are_one_sentence(folder, tmp_path, capsys):
         ([model, new, "-o", str(tmp_path / "a.txt")], "-o must end in .csv or .parquet"),
         ([model, new, "-o", new], "is an input file and would be overwritten"),
         ([model, new, "-o", str(tmp_path / "no" / "a.csv")], "there is no folder"),
+        ([model, new, "-o", str(tmp_path / "folder.csv")], "is a folder; pass the path of a file"),
     ):
         assert main(["predict", *arguments]) == 2
         out, err = capsys.readouterr()

@@ -176,6 +176,11 @@ def test_errors_of_a_full_disk_name_the_file(tmp_path):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         with pytest.raises(PermissionError, match=f"'{tmp_path / name}'"), writing(tmp_path / name) as part:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(part))
+        with (
+            pytest.raises(OSError, match=f"Read-only file system: '{tmp_path / name}'"),
+            writing(tmp_path / name) as part,
+        ):
+            raise OSError(errno.EROFS, f"Failed to open local file '{part}'")  # as pyarrow reports it
         with pytest.raises(OSError, match=r"'input\.csv'"), writing(tmp_path / name):
             raise OSError(errno.EIO, os.strerror(errno.EIO), "input.csv")
     assert not list(tmp_path.iterdir())

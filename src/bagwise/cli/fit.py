@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import warnings
 from collections.abc import Callable
 from math import isfinite
 from pathlib import Path
@@ -281,11 +282,10 @@ def _check_arguments(arguments: argparse.Namespace) -> None:
         )
     if not 0 <= arguments.seed < 2**32:
         raise CommandError(f"--seed must be between 0 and 2**32 - 1; got {arguments.seed}.")
-    if not arguments.out.absolute().parent.is_dir():
-        raise CommandError(f"there is no folder {str(arguments.out.parent)!r} for the model.")
-    from bagwise._core.files.atomic import refuse_other_than_file
+    from bagwise._core.files.atomic import refuse_other_than_file, refuse_unwritable_folder
 
     try:
+        refuse_unwritable_folder(arguments.out)
         refuse_other_than_file(arguments.out)
     except OSError as error:
         raise CommandError(error) from error
@@ -470,7 +470,9 @@ def _save(model: Any, path: Path, about: dict[str, Any]) -> None:
     from bagwise import save
 
     try:
-        save(model, path, about=about)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about types to trust, which `run` names as options
+            save(model, path, about=about)
     except (OSError, TypeError) as error:
         raise CommandError(f"cannot save {str(path)!r}: {error}") from error
 

@@ -88,8 +88,14 @@ def _check_out(arguments: argparse.Namespace) -> None:
         raise CommandError(
             f"-o must end in .csv or .parquet, or name a folder with --dask; got {str(out)!r}."
         )
-    if not out.absolute().parent.is_dir():
-        raise CommandError(f"there is no folder {str(out.parent)!r} for the predictions.")
+    from bagwise._core.files.atomic import refuse_other_than_file, refuse_unwritable_folder
+
+    try:
+        refuse_unwritable_folder(out)
+        if not is_folder:
+            refuse_other_than_file(out)
+    except OSError as error:
+        raise CommandError(error) from error
     if any(is_same_file(out, path) for path in (arguments.file, arguments.model)):
         raise CommandError(f"-o {str(out)!r} is an input file and would be overwritten; choose another file.")
 

@@ -157,6 +157,12 @@ def test_resumed_fit_equals_an_uninterrupted_fit(data, tmp_path, monkeypatch):
 # ------------------------------------------------------------------ matrices that do not fit into memory
 
 
+def test_named_families_whose_matrices_do_not_fit_are_rejected(data, monkeypatch):
+    monkeypatch.setattr("bagwise.similarity.matrix_memory.available_memory", lambda: 1e3)
+    with pytest.raises(MemoryError, match="the kernel matrix of .* bags needs"):
+        BagEnsembleClassifier(["extremes"]).fit(data.bags, data.y)
+
+
 def test_streaming_families_are_used_without_memory_for_matrices(data, monkeypatch):
     monkeypatch.setattr(families, "available_memory", lambda: 5e5)
     with pytest.warns(UserWarning, match=r"matrices of 60 bags take 0\.00075 GB, more than half"):

@@ -68,6 +68,18 @@ def refuse_other_than_file(path: FilePath) -> None:
         )
 
 
+def refuse_unwritable_folder(path: FilePath) -> None:
+    """Raise an error if the folder of `path` does not exist or is read-only.
+
+    Programs call this before a long computation whose result they will write.
+    """
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise FileNotFoundError(f"there is no folder {str(folder)!r} to write to.")
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"the folder {str(folder)!r} is read-only; pass a path in another folder.")
+
+
 @contextmanager
 def holding(folder: FilePath, *, alone: bool) -> Iterator[None]:
     """Lock a folder while two files in it that belong together are renamed (`alone=True`) or read.
@@ -122,7 +134,8 @@ def _naming(path: Path, part: Path) -> Iterator[None]:
             raise
         raise ValueError(str(error).replace(str(part), str(path))) from error
     except OSError as error:
-        is_of_part = str(error.filename).startswith(str(part))
+        # Errors of pyarrow have no file name, but mention the file.
+        is_of_part = str(part) in str(error if error.filename is None else error.filename)
         if error.errno is None or not (is_of_part or (error.filename is None and error.errno in NO_SPACE)):
             raise
         raise OSError(error.errno, os.strerror(error.errno), str(path)) from error

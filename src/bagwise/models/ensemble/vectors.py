@@ -19,7 +19,7 @@ from bagwise.models.base.folds import Split
 from bagwise.models.embedding import BagStatistics, DissimilarityEmbedding
 from bagwise.models.ensemble.training import OpenTraining
 from bagwise.models.ensemble.views import FACTORS, SCALING_NAMES, Instances, TrainingGram, View
-from bagwise.similarity import InstanceKernel, resolve_gamma
+from bagwise.similarity import InstanceKernel, require_memory, resolve_gamma
 
 # Means and standard deviations are rounded to this many bits before ranking, so that ties do not depend on
 # rounding errors; a standard deviation below this fraction of the mean is treated as a rounding error.
@@ -300,6 +300,7 @@ def _gaussian(gamma: float, V: np.ndarray, other: np.ndarray | None = None) -> n
     kernel = InstanceKernel("rbf", gamma)
     if other is not None:
         return kernel(V, other)
+    require_memory(len(V), len(V), "bags")
     K = np.empty((len(V), len(V)))
     kernel.fill(V, K)
     return K
