@@ -21,9 +21,6 @@ from bagwise import (
     scan_bags,
 )
 from bagwise._core.precision import to_compute
-from bagwise.data.blocks import layout as layout_module
-from bagwise.data.blocks import memory as memory_module
-from bagwise.io.scan import parquet_bags, parquet_long
 from bagwise.testing import all_estimators, example_of
 
 DTYPES = [np.float16, ml_dtypes.bfloat16]
@@ -71,11 +68,9 @@ def test_results_are_those_of_float32(estimator, dtype):
 
 
 @pytest.fixture
-def everything_is_large(monkeypatch, large_from):
+def everything_is_large(large_from):
     """Treat a few bags as large: blocks of 13 instances, and no scan kept in memory."""
-    large_from(0)
-    for module in (layout_module, memory_module, parquet_long, parquet_bags):
-        monkeypatch.setattr(module, "block_rows", lambda _: 13)
+    large_from(0, block_bytes=13 * 4 * 8)
 
 
 STREAMING = [each for each in map(example_of, all_estimators()) if each._streams]

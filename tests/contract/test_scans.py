@@ -42,9 +42,6 @@ from bagwise import (
     statistic_kernel,
 )
 from bagwise.data.blocks import Sums
-from bagwise.data.blocks import layout as layout_module
-from bagwise.data.blocks import memory as memory_module
-from bagwise.io.scan import parquet_bags, parquet_long
 from bagwise.models.base import ScoreClassifier
 from bagwise.testing import all_estimators, example_of
 
@@ -54,11 +51,9 @@ OF_INSTANCES = ("predict_instances", "predict_proba_instances", "decision_functi
 
 
 @pytest.fixture
-def everything_is_large(monkeypatch, large_from):
+def everything_is_large(large_from):
     """Treat a few bags as larger than memory: blocks of 13 instances, and no instances kept in memory."""
-    large_from(0)
-    for module in (layout_module, memory_module, parquet_long, parquet_bags):
-        monkeypatch.setattr(module, "block_rows", lambda _: 13)
+    large_from(0, block_bytes=13 * 4 * 8)
 
 
 def make_data():
@@ -272,9 +267,8 @@ def test_a_transformer_of_instances_is_applied_as_they_are_read(scan_and_bags):
 
 
 @pytest.fixture
-def many(everything_is_large, tmp_path, monkeypatch):
-    for module in (layout_module, memory_module, parquet_long):
-        monkeypatch.setattr(module, "block_rows", lambda _: 150)
+def many(large_from, tmp_path):
+    large_from(0, block_bytes=150 * 4 * 8)
     data = make_noisy_or_bags(300, size=(2, 6), coef=[2.0, -2.0, 0.0, 1.0], intercept=-1.5, random_state=7)
     path = save_parquet(tmp_path / "many.parquet", data.bags, data.y, layout="long")
     return scan_bags(path), data.bags, data.y

@@ -263,19 +263,13 @@ def test_models_that_are_silent_or_not_fitted_say_so():
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_rows_of_labels_are_written_from_files_in_any_order(tmp_path, monkeypatch, large_from, suffix):
+def test_rows_of_labels_are_written_from_files_in_any_order(tmp_path, large_from, suffix):
     model = MultiLabelBagClassifier(plain()).fit(BAGS, LABELS)
     order = np.random.default_rng(0).permutation(N)
     expected = instance_frame(model, BAGS[order], LABELS.iloc[order])
     best = key_instances(model, BAGS[order], k=2).reset_index(drop=True)
     scan = scan_bags(save_parquet(tmp_path / "bags.parquet", BAGS, layout="long"))[order]
-    large_from(0)
-    for module in (
-        "bagwise.evaluation.prediction_frames",
-        "bagwise.io.scan.parquet_long",
-        "bagwise.data.blocks.layout",
-    ):
-        monkeypatch.setattr(f"{module}.block_rows", lambda _: 11)
+    large_from(0, block_bytes=11 * BAGS.n_features * 8)
     path = instance_frame(model, scan, LABELS.iloc[order], path=tmp_path / f"a{suffix}")
     written = pd.read_csv(path) if suffix == ".csv" else pd.read_parquet(path)
     pd.testing.assert_frame_equal(written, expected, rtol=1e-12)

@@ -43,15 +43,9 @@ def fitted():
 
 
 @pytest.fixture
-def large(monkeypatch, large_from):
-    """Treat small data as if it did not fit in memory, with blocks of a few instances."""
-    large_from(0)
-    for module in (
-        "bagwise.evaluation.prediction_frames",
-        "bagwise.io.scan.parquet_long",
-        "bagwise.data.blocks.layout",
-    ):
-        monkeypatch.setattr(f"{module}.block_rows", lambda _: 11)
+def large(large_from):
+    """Treat small data as if it did not fit in memory, with blocks of 11 instances."""
+    large_from(0, block_bytes=11 * 3 * 8)
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars"])
