@@ -1,4 +1,4 @@
-"""Instances, judged: predictions of instances against their true labels, which no model sees."""
+"""Evaluation of instance predictions against true instance labels, which are not used in fits."""
 
 from __future__ import annotations
 

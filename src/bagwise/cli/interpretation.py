@@ -78,7 +78,7 @@ def state_absence(model: Any) -> list[str]:
     from bagwise.models.base.tags import describe_absence
 
     text = describe_absence(model, "The ensemble")
-    remedy = "If only the presence of an instance may decide, repeat the command with"
+    remedy = "If only the presence of an instance should matter, repeat the command with"
     return [f"{text} {remedy} --set assumption=standard."] if text else []
 
 

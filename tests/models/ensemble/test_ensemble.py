@@ -159,7 +159,7 @@ def test_resumed_fit_equals_an_uninterrupted_fit(data, tmp_path, monkeypatch):
 
 def test_named_families_whose_matrices_do_not_fit_are_rejected(data, monkeypatch):
     monkeypatch.setattr("bagwise.similarity.matrix_memory.available_memory", lambda: 1e3)
-    with pytest.raises(MemoryError, match="the kernel matrix of .* bags needs"):
+    with pytest.raises(MemoryError, match=r"the kernel matrix of .* bags needs"):
         BagEnsembleClassifier(["extremes"]).fit(data.bags, data.y)
 
 

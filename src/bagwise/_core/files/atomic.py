@@ -134,7 +134,7 @@ def _naming(path: Path, part: Path) -> Iterator[None]:
             raise
         raise ValueError(str(error).replace(str(part), str(path))) from error
     except OSError as error:
-        # Errors of pyarrow have no file name, but mention the file.
+        # pyarrow's errors have no attribute with the file name, but mention the file.
         is_of_part = str(part) in str(error if error.filename is None else error.filename)
         if error.errno is None or not (is_of_part or (error.filename is None and error.errno in NO_SPACE)):
             raise

@@ -242,7 +242,7 @@ class InstanceScoreClassifier(ScoreClassifier):
 
     @property
     def _can_use_absence(self) -> bool:
-        # A subclass can define other bag scores.
+        # A subclass can define different bag scores.
         return type(self)._bag_scores is not InstanceScoreClassifier._bag_scores
 
     def _instance_scores(self, bags: Bags) -> np.ndarray:

@@ -84,7 +84,7 @@ class BagEnsembleClassifier(ScoreClassifier):
         bags are read from files. With more than 100,000 instances, it changes to "extremes", "moments",
         "prototypes" and "instances". A warning reports the change.
     assumption : "standard" or None, default=None
-        With "standard", only models vote that respect the standard assumption: one positive instance makes a
+        With "standard", only models that respect the standard assumption vote: one positive instance makes a
         bag positive, and adding an instance to a bag never lowers its score (`can_use_absence`). By default
         these are the logistic regressions of "instances" with the noisy-OR rule, "witnesses" (up to 8,000
         instances) and "trees" (up to 100,000). It requires two classes. Without it, the ensemble can learn

@@ -108,7 +108,7 @@ class Choice(NamedTuple):
     """Families to fit, and the reason why others are left out (empty if none are).
 
     With `both_directions`, models that are not symmetric in the classes are fitted with each class as the
-    positive one. With `is_standard`, only the members are fitted that cannot use absence.
+    positive one. With `is_standard`, only the members that cannot use absence are fitted.
     """
 
     fitted: tuple[str, ...]

@@ -35,7 +35,7 @@ _RESPECTS = (
 )
 _IGNORES = (
     "The ensemble can call a bag positive because something is missing from it. If only the presence of an "
-    "instance may decide, use assumption='standard'."
+    "instance should matter, use assumption='standard'."
 )
 
 

@@ -107,7 +107,7 @@ class OneVsOneBagClassifier(ScoreClassifier):
 
     @property
     def _can_use_absence(self) -> bool:
-        # What is evidence for one class is evidence against the other ones.
+        # Evidence for one class is evidence against the other classes.
         return self.both_ways or len(getattr(self, "classes_", ())) > 2 or can_use_absence(self.estimator)
 
     @validated_fit
