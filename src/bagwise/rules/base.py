@@ -303,12 +303,15 @@ class Link(Rule):
         raise NotImplementedError(f"{type(self).__name__} must define gradient.")
 
 
-def normalise(log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike, *more: ArrayLike) -> list[np.ndarray]:
+def normalise(
+    log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike | None, *more: ArrayLike
+) -> list[np.ndarray]:
     """Validate arguments and convert them to the data types that the compiled kernels need.
 
     Parameters
     ----------
     log_odds, offsets, y : array-like of shape (n_instances,), (n_bags + 1,), (n_bags,)
+        Without `y` (None), it is left out of the result.
     *more : array-like of shape (n_instances,)
 
     Returns
@@ -329,6 +332,8 @@ def normalise(log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike, *more: Arra
             f"offsets must start with 0, never decrease, and end with the length of log_odds; got offsets "
             f"from {offsets[:1]} to {offsets[-1:]} and log_odds of shape {log_odds.shape}."
         )
+    if y is None:
+        return [log_odds, offsets]
     y = np.asarray(y)
     # Fast path: solvers call this thousands of times with int8 labels.
     is_label = (y + 1).view(np.uint8) <= 2 if y.dtype == np.int8 else (y == 1) | (y == 0) | (y == -1)

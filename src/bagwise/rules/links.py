@@ -88,6 +88,10 @@ class GeometricMean(Link):
         """Compute the log-likelihood and its gradient; see `Rule.gradient`."""
         return any_gradient(log_odds, offsets, y, sign=-1.0, average=True)
 
+    def log_proba(self, log_odds: ArrayLike, offsets: ArrayLike) -> np.ndarray:
+        """Compute the log-probability of both labels of every bag; see `Rule.log_proba`."""
+        return any_gradient(log_odds, offsets, None, sign=-1.0, average=True)[0]
+
     def curvature(
         self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -191,3 +195,9 @@ class Max(Link):
         from bagwise._core.compiled.links import max_gradient
 
         return max_gradient(*normalise(log_odds, offsets, y))
+
+    def log_proba(self, log_odds: ArrayLike, offsets: ArrayLike) -> np.ndarray:
+        """Compute the log-probability of both labels of every bag; see `Rule.log_proba`."""
+        from bagwise._core.compiled.links import max_log_proba
+
+        return max_log_proba(*normalise(log_odds, offsets, None))

@@ -77,6 +77,12 @@ class Mean(Rule):
 
         return mean_gradient(*normalise(log_odds, offsets, y))
 
+    def log_proba(self, log_odds: ArrayLike, offsets: ArrayLike) -> np.ndarray:
+        """Compute the log-probability of both labels of every bag; see `Rule.log_proba`."""
+        from bagwise._core.compiled.mean import mean_log_proba
+
+        return mean_log_proba(*normalise(log_odds, offsets, None))
+
     def hessian_product(
         self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike, v: ArrayLike
     ) -> np.ndarray:

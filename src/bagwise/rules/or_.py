@@ -75,6 +75,10 @@ class Or(Rule):
         """Compute the log-likelihood and its gradient; see `Rule.gradient`."""
         return any_gradient(log_odds, offsets, y, sign=1.0, average=False)
 
+    def log_proba(self, log_odds: ArrayLike, offsets: ArrayLike) -> np.ndarray:
+        """Compute the log-probability of both labels of every bag; see `Rule.log_proba`."""
+        return any_gradient(log_odds, offsets, None, sign=1.0, average=False)[0]
+
     def hessian_product(
         self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike, v: ArrayLike
     ) -> np.ndarray:
@@ -118,7 +122,7 @@ class Or(Rule):
 
 
 def any_gradient(
-    log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike, *, sign: float, average: bool
+    log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike | None, *, sign: float, average: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Compute log-likelihood (n_bags,) and gradient (n_instances,) of the or rule and related rules.
 
@@ -127,13 +131,15 @@ def any_gradient(
     applied to mirrored log-odds and labels (the and rule). With `average`, s and its gradient are divided by
     m. There is no cancellation.
 
+    Without `y`, the first array contains log P(-) and log P(+), (n_bags, 2), and the second is empty.
+
     The log-likelihood of "any" is computed as -log1p(r) with r = 1 / (exp(s) - 1). This form is also accurate
     near 0. Exponentials and logarithms are vectorized by numpy. Only large bags and improbable bags are
     computed separately.
     """
-    from bagwise._core.compiled.or_ import or_slopes, softplus_parts
+    from bagwise._core.compiled.or_ import or_log_proba, or_slopes, softplus_parts
 
-    log_odds, offsets, y = normalise(log_odds, offsets, y)
+    log_odds, offsets, *labels = normalise(log_odds, offsets, y)
     odds = np.abs(log_odds)
     np.exp(np.negative(odds, out=odds), out=odds)
     linear, product = softplus_parts(log_odds, odds, offsets, sign)
@@ -143,5 +149,10 @@ def any_gradient(
     with np.errstate(divide="ignore", over="ignore"):  # bags with tiny probability are recomputed
         ratio = np.exp(-s) / -np.expm1(-s)
     log_likelihood = np.negative(np.log1p(ratio))
-    slopes = or_slopes(log_odds, odds, offsets, y, sign, average, log_rest, total, ratio, log_likelihood)
+    if y is None:
+        log_proba = or_log_proba(log_odds, offsets, sign, average, log_rest, total, log_likelihood)
+        return log_proba if sign > 0 else log_proba[:, ::-1], np.empty(0)
+    slopes = or_slopes(
+        log_odds, odds, offsets, labels[0], sign, average, log_rest, total, ratio, log_likelihood
+    )
     return log_likelihood, slopes

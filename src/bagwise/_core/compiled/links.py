@@ -62,6 +62,20 @@ def softmax_gradient(log_odds, offsets, y, sharpness):
 
 
 @kernel
+def max_log_proba(log_odds, offsets):
+    """Return log P(-) and log P(+) of every bag, (n_bags, 2); 0 for empty bags."""
+    log_proba = np.zeros((offsets.shape[0] - 1, 2))
+    for i in range(len(log_proba)):
+        top = -math.inf
+        for j in range(offsets[i], offsets[i + 1]):
+            if not log_odds[j] <= top:  # also true for NaN
+                top = log_odds[j]
+        if offsets[i] < offsets[i + 1]:
+            log_proba[i, 0], log_proba[i, 1] = -softplus(top), -softplus(-top)
+    return log_proba
+
+
+@kernel
 def max_gradient(log_odds, offsets, y):
     """Return the log-likelihood (n_bags,) of P(+) = max_j p_j, and a subgradient (n_instances,).
 

@@ -44,6 +44,23 @@ def mean_gradient(log_odds, offsets, y):
 
 
 @kernel
+def mean_log_proba(log_odds, offsets):
+    """Return log P(-) and log P(+) of every bag, (n_bags, 2); 0 for empty bags."""
+    log_proba = np.zeros((offsets.shape[0] - 1, 2))
+    size = largest_size(offsets)
+    p, q = np.empty(size), np.empty(size)
+    for i in range(len(log_proba)):
+        start, stop = offsets[i], offsets[i + 1]
+        if start == stop:
+            continue
+        for label in range(2):
+            k, shift = fill_bag(log_odds, start, stop, 1.0 if label == 1 else -1.0, p, q)
+            total = p[k] + sum_except(p, stop - start, k)
+            log_proba[i, label] = log_mean(total, shift, q, stop - start)
+    return log_proba
+
+
+@kernel
 def mean_estep(log_odds, offsets, y):
     """Return the log-likelihood (n_bags,), and posterior and complement (n_instances,).
 

@@ -141,6 +141,32 @@ def or_slopes(log_odds, odds, offsets, y, sign, average, log_rest, total, ratio,
 
 
 @kernel
+def or_log_proba(log_odds, offsets, sign, average, log_rest, total, log_any_positive):
+    """Return the log-probabilities (n_bags, 2) of no positive and of any positive.
+
+    The likelihoods are those of `or_slopes`, for both labels. `log_any_positive` is (n_bags,), the second
+    column for bags that are neither faint nor of one instance.
+    """
+    n_bags = offsets.shape[0] - 1
+    log_proba = np.zeros((n_bags, 2))
+    size = largest_size(offsets)
+    p, q = np.empty(size), np.empty(size)
+    for i in range(n_bags):
+        start, stop = offsets[i], offsets[i + 1]
+        count = float(stop - start) if average else 1.0
+        if stop - start == 1:
+            eta = sign * log_odds[start]
+            log_proba[i, 0], log_proba[i, 1] = min(-eta, 0.0) - log_rest[i], min(eta, 0.0) - log_rest[i]
+        elif stop > start and total[i] < FAINTEST:
+            _, shift, largest, others = fill_or_bag(log_odds, start, stop, sign, p, q)
+            mean = (largest + others) / count
+            log_proba[i, 0], log_proba[i, 1] = -math.exp(shift) * mean, log_any(mean, shift)
+        elif stop > start:
+            log_proba[i, 0], log_proba[i, 1] = -total[i] / count, log_any_positive[i]
+    return log_proba
+
+
+@kernel
 def or_estep(log_odds, offsets, y):
     """Return the log-likelihood (n_bags,), and posterior and complement (n_instances,).
 

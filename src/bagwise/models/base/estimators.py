@@ -222,9 +222,11 @@ class BagEstimator(BaseEstimator):
                     pass
                 return bags
             instances = to_compute(instances)
-        instances = check_array(
-            instances, dtype=_FLOATS, order="C", accept_sparse="csr", ensure_all_finite=False
-        )
+        is_array = isinstance(instances, np.ndarray) and instances.flags.c_contiguous and instances.size
+        if not (is_array and instances.dtype in _FLOATS):  # otherwise there is nothing to convert
+            instances = check_array(
+                instances, dtype=_FLOATS, order="C", accept_sparse="csr", ensure_all_finite=False
+            )
         refuse(instances, bags.offsets, bags.ids)
         return bags if instances is bags.instances else bags.with_instances(instances)
 
