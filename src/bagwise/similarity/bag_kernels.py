@@ -149,6 +149,22 @@ def set_kernel(
     return np.exp(-D / width**2)
 
 
+def graph_side(bags: AnyBags, kernel: InstanceKernel) -> tuple[Blocks, np.ndarray]:
+    """Return bags with their graph weights, and the norms of the bags: an argument of `graph_kernel`."""
+    blocks = _with_weights(blocks_of(bags), kernel, "graph", "weights")
+    return blocks, _lengths(blocks.joined(_own_sums, WeightedKernel(kernel)))
+
+
+def graph_kernel(
+    kernel: InstanceKernel, rows: tuple[Blocks, np.ndarray], columns: tuple[Blocks, np.ndarray]
+) -> np.ndarray:
+    """Return ``set_kernel(..., normalize="feature", weights="graph")`` of two results of `graph_side`."""
+    K = _sums(WeightedKernel(kernel), rows[0], columns[0])
+    K /= rows[1][:, None]
+    K /= columns[1]
+    return K
+
+
 def _with_weights(blocks: Blocks, k: InstanceKernel, weights: Any, name: str) -> Blocks:
     """Return blocks whose instances have their weight as last feature; the default weights are 1."""
     if weights is None:

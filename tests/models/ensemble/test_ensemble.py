@@ -20,12 +20,13 @@ from bagwise import (
     make_noisy_or_bags,
     set_kernel,
 )
-from bagwise.models.ensemble import families, kernel_part
+from bagwise.models.ensemble import families, kernel_part, training
 from bagwise.models.ensemble.blend import blend, held_out_log_odds, sharpening
 from bagwise.models.ensemble.families import FAMILIES, choose, estimate
 from bagwise.models.ensemble.machines import PENALTIES, fit_machines
 from bagwise.models.ensemble.prototypes import PrototypeView
 from bagwise.models.ensemble.sets import self_kernels_of_widths, set_kernels_of_widths
+from bagwise.models.ensemble.training import filled
 from bagwise.models.ensemble.vectors import RankedExtremesView, StatisticsView
 from bagwise.models.ensemble.views import Instances, TrainingGram
 from bagwise.models.linear_model import MILogisticRegression
@@ -512,3 +513,21 @@ def test_predictions_from_stored_bags_equal_those_of_the_fitted_views(family, mo
     if family == "prototypes":  # the sum over training bags is computed once, in another order
         compare = partial(np.testing.assert_allclose, rtol=1e-10, atol=1e-10)
     compare(actual, reference.decision_function(bags))
+
+
+def test_values_computed_from_training_bags_are_kept_for_later_predictions(data, monkeypatch):
+    """They change no bit of predictions, and are not part of pickles."""
+    model = small().fit(data.bags, data.y)
+    size = len(pickle.dumps(model))
+    first = model.predict_proba(data.bags)
+    opened = []
+    monkeypatch.setattr(training, "filled", lambda *args, filled=filled: opened.append(1) or filled(*args))
+    np.testing.assert_array_equal(model.predict_proba(data.bags), first)
+    np.testing.assert_allclose(model.predict_proba(data.bags[:1]), first[:1], rtol=1e-12)
+    assert not opened
+    assert len(pickle.dumps(model)) == size
+    again = pickle.loads(pickle.dumps(model))
+    monkeypatch.setattr(training, "_KEPT_VALUES", 0)
+    for n_opened in (1, 2):
+        np.testing.assert_array_equal(again.predict_proba(data.bags), first)
+        assert len(opened) == n_opened

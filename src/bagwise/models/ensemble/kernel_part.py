@@ -58,7 +58,7 @@ class KernelPart:
 
     def _view(self, training: OpenTraining | None) -> View:
         """Return the view for predictions; files of bagwise 0.2 contain complete views, but no bags."""
-        return self.view if training is None else self.view.restored(training)
+        return self.view if training is None else training.restored(self.view)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -11,12 +11,18 @@ from typing import Any
 import numpy as np
 
 from bagwise.data.bags import AnyBags, Bags
-from bagwise.data.blocks import Block, block_rows, cut_rows, fill_pairs, in_doubles
+from bagwise.data.blocks import Block, Blocks, block_rows, cut_rows, fill_pairs, in_doubles
 from bagwise.models.base.folds import Split
 from bagwise.models.ensemble.training import OpenTraining
 from bagwise.models.ensemble.views import SCALING_NAMES, Instances, TrainingGram, View
 from bagwise.similarity import InstanceKernel, resolve_gamma, set_kernel
-from bagwise.similarity.bag_kernels import blocks_of, median_width, squared_distances
+from bagwise.similarity.bag_kernels import (
+    blocks_of,
+    graph_kernel,
+    graph_side,
+    median_width,
+    squared_distances,
+)
 from bagwise.similarity.instance_distances import scaled_distances
 
 # Gamma of the widest kernel times the median squared distance between instances, and the number of widths.
@@ -89,7 +95,8 @@ class SetView(View):
             D = squared_distances(K, K.diagonal(), K.diagonal())
             width = median_width(D, weight)
             yield TrainingGram.of_all(np.exp(-D / width**2), splits, width)
-        yield TrainingGram.of_all(self._graph(training, None), splits)
+        graph = set_kernel(training, kernel=self._graph_kernel, normalize="feature", weights="graph")
+        yield TrainingGram.of_all(graph, splits)
 
     def cross_grams(self, bags: Bags, widths: np.ndarray) -> Iterator[np.ndarray]:
         """Yield the matrices between new bags and the training bags, at the widths from `train_grams`."""
@@ -115,20 +122,44 @@ class SetView(View):
         assert self.instances is not None
         return replace(self, instances=self.instances.compact(), bags=None)
 
-    def restored(self, training: OpenTraining) -> SetView:
-        """Scale the training bags again."""
+    def restored(self, training: OpenTraining) -> OpenSetView:
+        """Scale the training bags again, and compute their weights for the miGraph kernel."""
         assert self.instances is not None
         instances, bags = training.scaled(self.instances.features, self.scale)
-        return replace(self, instances=instances, bags=bags)
+        stored = {field.name: getattr(self, field.name) for field in fields(SetView)}
+        return OpenSetView(
+            **stored | {"instances": instances, "bags": bags}, graph=graph_side(bags, self._graph_kernel)
+        )
 
-    def _graph(self, bags: Bags, other: Bags | None) -> np.ndarray:
-        kernel = InstanceKernel("rbf", self.gamma * self._factors[_MIDDLE])
-        return set_kernel(bags, other, kernel=kernel, normalize="feature", weights="graph")
+    @property
+    def _graph_kernel(self) -> InstanceKernel:
+        return InstanceKernel("rbf", self.gamma * self._factors[_MIDDLE])
+
+    def _graph(self, bags: Bags, other: Bags) -> np.ndarray:
+        """Return the miGraph kernel between new bags and the training bags."""
+        k = self._graph_kernel
+        return graph_kernel(k, graph_side(bags, k), graph_side(other, k))
 
     @property
     def _fitted(self) -> tuple[Bags, Instances]:
         assert self.bags is not None and self.instances is not None
         return self.bags, self.instances
+
+
+@dataclass(frozen=True)
+class OpenSetView(SetView):
+    """A view during predictions, which is never stored.
+
+    Attributes
+    ----------
+    graph : tuple
+        The training bags with graph weights, and their norms (`graph_side`).
+    """
+
+    graph: tuple[Blocks, np.ndarray] = None  # type: ignore[assignment]
+
+    def _graph(self, bags: Bags, other: Bags) -> np.ndarray:
+        return graph_kernel(self._graph_kernel, graph_side(bags, self._graph_kernel), self.graph)
 
 
 def set_kernels_of_widths(

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from bagwise.data.bags import Bags
 from bagwise.data.blocks import in_doubles
-from bagwise.models.ensemble.views import Instances
+from bagwise.models.ensemble.views import Instances, View
+
+# What predictions compute from the training bags is kept in memory if the training instances, and the pairs
+# of training bags, have at most this many values.
+_KEPT_VALUES = 2**22
 
 
 def filled(bags: Bags, fill: np.ndarray) -> Bags:
@@ -24,8 +30,9 @@ def filled(bags: Bags, fill: np.ndarray) -> Bags:
 class TrainingBags:
     """Training bags of two classes.
 
-    Everything that predictions need from the training bags is computed from them when it is needed. It is
-    many times larger: scaled copies of the instances, their ranks, and vectors.
+    Everything that predictions need from the training bags is computed from them by the first prediction, and
+    kept for the next ones if it is small. It is many times larger than the bags: scaled copies of the
+    instances, their ranks, and vectors. It is not part of pickles and model files.
 
     Attributes
     ----------
@@ -45,12 +52,23 @@ class TrainingBags:
     weight: np.ndarray
 
     def open(self) -> OpenTraining:
-        """Return the bags for the computations of one prediction."""
+        """Return the bags for the computations of a prediction."""
+        is_small = self.bags.instances.size + len(self.kept) ** 2 <= _KEPT_VALUES
+        return self._opened if is_small else self._open()
+
+    @cached_property
+    def _opened(self) -> OpenTraining:
+        return self._open()
+
+    def _open(self) -> OpenTraining:
         return OpenTraining(filled(self.bags, self.fill)[self.kept], self.weight)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_opened"}
 
 
 class OpenTraining:
-    """Training bags during a prediction, with the scaled bags that several parts share.
+    """Training bags during predictions, with the scaled bags that several parts share, and the views.
 
     Parameters
     ----------
@@ -64,6 +82,13 @@ class OpenTraining:
         self.bags = bags
         self.weight = weight
         self._scaled: dict[tuple[str, bytes], tuple[Instances, Bags]] = {}
+        self._views: dict[int, tuple[View, View]] = {}
+
+    def restored(self, view: View) -> View:
+        """Return a view with the values that predictions need; they are computed once."""
+        if id(view) not in self._views:
+            self._views[id(view)] = view, view.restored(self)  # with `view`, so that its id stays unique
+        return self._views[id(view)][1]
 
     def scaled(self, features: np.ndarray, scale: str) -> tuple[Instances, Bags]:
         """Fit the scaling of instances again; return it with the scaled bags."""
