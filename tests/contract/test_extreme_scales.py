@@ -1,5 +1,6 @@
 """Finite input leads to finite results or one clear error, however large or small its values are."""
 
+import re
 import subprocess
 import sys
 
@@ -200,6 +201,17 @@ def test_errors_of_linear_algebra_and_overflow_are_explained(error, sentence):
     with pytest.raises(ValueError, match=sentence) as caught:
         Computes(error=error).fit(DATA.bags, DATA.y)
     assert type(caught.value) is ValueError and caught.value.__cause__ is error
+
+
+def test_an_allocation_that_fails_names_the_model():
+    for reason in ("Allocation failed (probably too large).", "Unable to allocate 7 TiB for an array"):
+        message = (
+            rf"^Computes needs more memory than is available \({re.escape(reason.rstrip('.'))}\); use fewer"
+        )
+        with pytest.raises(MemoryError, match=message):
+            Computes(error=MemoryError(reason)).fit(DATA.bags, DATA.y)
+    with pytest.raises(MemoryError, match=r"^the kernel matrix of"):
+        Computes(error=MemoryError("the kernel matrix of 9 x 9 bags")).fit(DATA.bags, DATA.y)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])

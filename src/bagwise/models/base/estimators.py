@@ -41,6 +41,8 @@ from bagwise.solvers.reporting import shared_live_line
 
 _Fit = TypeVar("_Fit", bound=Callable[..., Any])
 _FLOATS = (np.float64, np.float32)
+# The errors of numpy and of compiled code if the system has no memory.
+_NO_MEMORY = ("Unable to allocate", "Allocation failed")
 # Positional arguments of `fit` after the bags.
 _PER_BAG = ("y", "sample_weight", "groups")
 
@@ -53,7 +55,8 @@ def validated_fit(fit: _Fit) -> _Fit:
 
     After Ctrl-C, the fitted attributes contain the current state, and KeyboardInterrupt is raised at the end
     (`bagwise._core.interrupt`). The live line of ``verbose=1`` (`bagwise.solvers.reporting`) ends with the
-    fit. A numerically singular matrix or an objective of NaN raises a ValueError.
+    fit. A numerically singular matrix or an objective of NaN raises a ValueError; an allocation that fails
+    raises a MemoryError with the name of the model.
     """
 
     @functools.wraps(fit)
@@ -80,6 +83,14 @@ def validated_fit(fit: _Fit) -> _Fit:
                 ) from error
             except OverflowError as error:
                 raise _overflow(self) from error
+            except MemoryError as error:
+                reason = str(error).rstrip(".")
+                if not reason.startswith(_NO_MEMORY):  # an error of `require_memory`
+                    raise
+                raise MemoryError(
+                    f"{type(self).__name__} needs more memory than is available ({reason}); use fewer "
+                    "features or bags, or a model with fewer parameters."
+                ) from error
             if np.isnan(getattr(self, "objective_", 0.0)):
                 raise _overflow(self)
         return fitted
