@@ -169,12 +169,14 @@ def _flush_folders(folders: Iterable[FilePath]) -> None:
 def _flush_content(folder: Path) -> None:
     """Wait until all files in a folder are on the disk."""
     contents = list(os.walk(folder))
+    files = [os.path.join(inside, name) for inside, _, names in contents for name in names]
+
+    def flush_share(first: int) -> None:
+        for file in files[first::_FLUSHING_THREADS]:
+            _flush(file)
+
     with ThreadPoolExecutor(_FLUSHING_THREADS) as threads:
-        list(
-            threads.map(
-                _flush, [os.path.join(inside, name) for inside, _, names in contents for name in names]
-            )
-        )
+        list(threads.map(flush_share, range(_FLUSHING_THREADS)))  # one task per file would take as long again
     _flush_folders(inside for inside, _, _ in contents)
 
 
