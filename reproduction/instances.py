@@ -25,7 +25,7 @@ from reproduction import leaderboard_models as models
 from reproduction.framework import Cell, Experiment, Report, Settings, Table, with_error
 
 N_FOLDS, N_REPEATS = 3, 2
-N_BAGS = 120
+N_BAGS = 80
 DATASETS = ("digits", "birdsong", "mscv2", "slides")
 MODELS = {
     run.__name__: run

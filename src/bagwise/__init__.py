@@ -128,13 +128,15 @@ _PUBLIC = {
     "models.wrappers.single_instance": ["SingleInstanceClassifier"],
     "models.ensemble": ["BagEnsembleClassifier"],
     "evaluation.calibration_plots": ["plot_calibration"],
+    "evaluation.checks": ["SplitReport", "check_splits"],
     "evaluation.comparison": ["Comparison", "compare"],
     "evaluation.explanations": ["BagExplanation", "explain_bag"],
     "evaluation.importance": ["bag_permutation_importance"],
     "evaluation.metrics": ["make_pu_scorer", "pu_auc", "pu_f1", "pu_precision", "pu_recall", "pu_risk"],
     "evaluation.plotting": ["plot_bags", "plot_heatmap", "plot_sequence"],
-    "evaluation.prediction_frames": ["instance_frame", "key_instances", "predict_frame"],
+    "evaluation.prediction_frames": ["group_frame", "instance_frame", "key_instances", "predict_frame"],
     "evaluation.pu_reports": ["PUReport", "pu_report"],
+    "evaluation.site_folds": ["site_folds"],
     "report": ["write_report"],
 }
 # Modules with documented functions that are not exported here: `bagwise.persist.read_card`.

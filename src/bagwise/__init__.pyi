@@ -122,6 +122,8 @@ from bagwise.models.wrappers.pipeline import make_bag_pipeline as make_bag_pipel
 from bagwise.models.wrappers.single_instance import SingleInstanceClassifier as SingleInstanceClassifier
 from bagwise.models.ensemble import BagEnsembleClassifier as BagEnsembleClassifier
 from bagwise.evaluation.calibration_plots import plot_calibration as plot_calibration
+from bagwise.evaluation.checks import SplitReport as SplitReport
+from bagwise.evaluation.checks import check_splits as check_splits
 from bagwise.evaluation.comparison import Comparison as Comparison
 from bagwise.evaluation.comparison import compare as compare
 from bagwise.evaluation.explanations import BagExplanation as BagExplanation
@@ -136,11 +138,13 @@ from bagwise.evaluation.metrics import pu_risk as pu_risk
 from bagwise.evaluation.plotting import plot_bags as plot_bags
 from bagwise.evaluation.plotting import plot_heatmap as plot_heatmap
 from bagwise.evaluation.plotting import plot_sequence as plot_sequence
+from bagwise.evaluation.prediction_frames import group_frame as group_frame
 from bagwise.evaluation.prediction_frames import instance_frame as instance_frame
 from bagwise.evaluation.prediction_frames import key_instances as key_instances
 from bagwise.evaluation.prediction_frames import predict_frame as predict_frame
 from bagwise.evaluation.pu_reports import PUReport as PUReport
 from bagwise.evaluation.pu_reports import pu_report as pu_report
+from bagwise.evaluation.site_folds import site_folds as site_folds
 from bagwise.report import write_report as write_report
 
 __all__: list[str]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bagwise._display.parts import Table
-from bagwise.cli.command import Command
+from bagwise.cli.command import Command, CommandError
 from bagwise.cli.data import (
     KINDS,
     add_data_arguments,
@@ -42,12 +42,25 @@ kernel models would need.
 
   bagwise check shapes.csv --bag molecule --label active --html check.html
 
-The exit status is 0 if there is no warning, 1 if there are warnings, 2 if DATA cannot be read."""
+With --splits instead of DATA, check split files: which patients, bags or duplicates are in both
+training and test bags of a fold. Features are not needed. The files can be those of CLAM
+(splits_0.csv), Patho-Bench (.tsv), MIL_BASELINE (.csv), or tables with columns such as fold_0 that
+contain train, val or test. If they have no column of patients, --labels names a table that has one.
+
+  bagwise check --splits splits_*.csv --labels slides.csv --patient case_id
+
+The exit status is 0 if there is no warning, 1 if there are warnings, 2 if a file cannot be read."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the subcommand."""
-    parser.add_argument("file", type=Path, metavar="DATA", help="data set: a file or folder")
+    parser.add_argument("file", type=Path, nargs="?", metavar="DATA", help="data set: a file or folder")
+    parser.add_argument(
+        "--splits", type=Path, nargs="+", metavar="FILE", help="check split files instead of a data set"
+    )
+    parser.add_argument(
+        "--patient", metavar="COLUMN", help="with --splits: column with the patient of every bag"
+    )
     add_data_arguments(parser)
     add_html_argument(parser)
     add_json_argument(parser)
@@ -55,6 +68,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     """Read the file and show the findings."""
+    if (arguments.file is None) == (arguments.splits is None):
+        raise CommandError("expected either DATA or --splits FILE ...; see bagwise check --help.")
+    if arguments.splits is not None:
+        return _check_splits(arguments, screen)
+    if arguments.patient is not None:
+        raise CommandError(
+            "--patient needs --splits; for DATA, name the groups of bags in bagwise fit --groups."
+        )
     check_page(arguments.html)
     from bagwise.evaluation.checks import inspect_bags
 
@@ -83,6 +104,32 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         }
         screen.data(content)
     return 1 if n_warnings else 0
+
+
+def _check_splits(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Show which patients and bags are in two parts of a fold."""
+    if arguments.html is not None:
+        raise CommandError("--html cannot be combined with --splits.")
+    if arguments.labels is not None and arguments.patient is None:
+        raise CommandError("--labels with --splits is the table of patients: name its column with --patient.")
+    from bagwise.evaluation.checks import check_splits
+
+    try:
+        report = check_splits(
+            arguments.splits, patient=arguments.patient, table=arguments.labels, bag=arguments.bag
+        )
+    except (ValueError, OSError) as error:
+        raise CommandError(error) from error
+    screen.title("Splits")
+    screen.table(report.table())
+    for sentence in report.sentences():
+        screen.paragraph(sentence)
+    screen.line()
+    screen.line("No overlap." if report.is_clean else "There are overlaps between the parts of a fold.")
+    if arguments.json:
+        overlaps = [{**vars(overlap), "is_clean": overlap.is_clean} for overlap in report.overlaps]
+        screen.data({"folds": report.folds, "overlaps": overlaps, "without_patient": report.without_patient})
+    return 0 if report.is_clean else 1
 
 
 def _advise_labels(report: Report, y: Any, arguments: argparse.Namespace) -> Report:

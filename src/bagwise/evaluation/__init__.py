@@ -1,6 +1,7 @@
 """Evaluation of models: held-out scores, comparisons, explanations, plots and data frames.
 
 - `checks`: checks of a data set before a model is fitted, one function per check.
+- `site_folds`: folds that keep sites together.
 - `held_out`: scores on held-out bags, with confidence intervals.
 - `comparison`: `compare`, which evaluates several models on the same folds.
 - `explanations`: explanations of single predictions. `importance`: permutation importance of features.

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from bagwise._core.types import FilePath
 from bagwise.data.bags import Bags, aligned, as_bags, is_scan
+from bagwise.data.bags.instance_groups import group_instances
 from bagwise.data.blocks import block_rows, cut, is_large
 from bagwise.data.frames import frame_backend, instance_columns_of
 from bagwise.data.types import BagsLike
@@ -21,6 +22,7 @@ from bagwise.models.base.estimators import warn_about_rows
 from bagwise.models.base.labels import require_label_per_bag
 from bagwise.models.wrappers.instance_level import (
     bag_predictions,
+    group_probabilities,
     instance_predictions,
     label_names,
     learned_from_several,
@@ -288,6 +290,76 @@ def key_instances(
     n_each = len(rank) // max(1, checked_bags.n_instances)  # labels
     order = np.lexsort((rank, row % n_each, checked_bags.bag_index[row // n_each]))
     return table[order[rank[order] <= k].tolist()].to_native()
+
+
+def group_frame(
+    model: Any,
+    bags: BagsLike,
+    y: ArrayLike | None = None,
+    *,
+    by: str | ArrayLike,
+    backend: str | type[dict[Any, Any]] | None = None,
+) -> Any:
+    """Return a table with one row per group of instances, such as each slide of every patient.
+
+    `Bags.merge` makes bags of patients, and stores the slide of every instance in a column. A fit to patients
+    then predicts patients, slides and patches.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        A model whose rule has latent instance labels (`posterior_groups`), or a pipeline or search around it.
+    bags : Bags, or any input that `fit` accepts
+        The bags.
+    y : array of shape (n_bags,), optional
+        Labels of the bags. They add a column `posterior`.
+    by : str, or array of shape (n_instances,)
+        Name of an instance column, such as "slide", or the group of every instance.
+    backend : "pandas", "polars" or dict, optional
+        Type of the data frame, as in `instance_frame`.
+
+    Returns
+    -------
+    data frame
+        The columns are `bag` (the id of the bag), the name of the instance column (or `group`), `instances`
+        (their number), `bag_probability`, `group_probability` (that the group contains a positive instance),
+        and with `y` also `posterior`: the same, given the label of the bag.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagwise import MILogisticRegression, group_frame, make_noisy_or_bags
+    >>> slides = make_noisy_or_bags(40, random_state=0)
+    >>> patients = slides.bags.merge(np.repeat(np.arange(20), 2), column="slide")
+    >>> y = slides.y.reshape(20, 2).max(axis=1)
+    >>> model = MILogisticRegression(random_state=0).fit(patients, y)
+    >>> frame = group_frame(model, patients, y, by="slide")
+    >>> len(frame), list(frame.columns)[-2:]
+    (40, ['group_probability', 'posterior'])
+    """
+    import narwhals as nw
+
+    bags = as_bags(read_bags(model, bags))
+    labels = None if y is None else np.asarray(aligned("y", y, bags))
+    if labels is not None:
+        require_label_per_bag(labels, bags)
+    columns = group_columns(model, bags, labels, by)
+    if isinstance(backend, type):
+        return columns
+    return nw.from_dict(columns, backend=frame_backend(backend)).to_native()
+
+
+def group_columns(model: Any, bags: Bags, y: np.ndarray | None, by: Any) -> Columns:
+    """Return the columns of `group_frame`."""
+    groups = group_instances(bags, by)
+    proba, posterior = group_probabilities(model, bags, y, by)
+    columns = {"bag": bags.ids[groups.bag], by if isinstance(by, str) else "group": groups.names}
+    columns["instances"] = np.bincount(groups.of_instance)
+    of_bags = bag_predictions(model, bags)
+    if of_bags is not None:
+        columns[f"bag_{of_bags[0]}"] = of_bags[1][groups.bag]
+    columns["group_probability"] = proba
+    return columns if posterior is None else {**columns, "posterior": posterior}
 
 
 def _rank_in_bag(values: np.ndarray, bags: Bags) -> np.ndarray:

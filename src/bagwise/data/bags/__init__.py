@@ -6,6 +6,7 @@ columns that vary within bags as features, so that a label column never becomes 
 - `alignment`: labels, weights and groups with an index, in the order of the bags.
 - `bags`: `Bags`, and the conversion of other inputs to bags (`as_bags`).
 - `common`: `AnyBags`, the base class of `Bags` and `ScannedBags`; lookup of bags by index or id.
+- `instance_groups`: groups of instances inside bags.
 - `parts`: checks and conversions of instances, offsets, ids and side columns.
 """
 

@@ -14,7 +14,7 @@ from bagwise.data.bags import Bags, aligned, index_of, is_scan
 from bagwise.data.bags.parts import as_python
 from bagwise.evaluation.explanations.explanation import BagExplanation, FeatureEffect
 from bagwise.evaluation.plotting.one_bag import note_if_equal
-from bagwise.evaluation.prediction_frames import read_bags
+from bagwise.evaluation.prediction_frames import group_columns, read_bags
 from bagwise.models.wrappers.instance_level import (
     bag_predictions,
     instance_model,
@@ -36,6 +36,7 @@ def explain_bag(
     id: Any = None,
     *,
     y: ArrayLike | None = None,
+    by: str | None = None,
     n_instances: int = 10,
     n_features: int = 5,
     n_leading: int = 3,
@@ -60,6 +61,9 @@ def explain_bag(
         Id of the bag, or its text representation. Not needed if there is only one bag.
     y : array of shape (n_bags,), optional
         Labels of the bags. Without labels, the posterior assumes that the bag is positive.
+    by : str, optional
+        Name of an instance column, such as "slide" after `Bags.merge`. The explanation then also lists the
+        groups of instances with the same value, with the probability that each contains a positive instance.
     n_instances : int, default=10
         Number of instances to list, the most positive first.
     n_features : int, default=5
@@ -107,9 +111,10 @@ def explain_bag(
         elif side.ndim == 2 and side.shape[1] <= _MOST_COORDINATES:
             columns |= {f"{name}_{axis}": part[order] for axis, part in enumerate(side.T)}
     columns[kind] = values[order]
+    label_of_bag = np.array([positive if label is None else label])
     if column is None and hasattr(instance_model(model), "posterior_instances"):
-        labels = np.array([positive if label is None else label])
-        columns["posterior"] = posterior_of_instances(model, bag, labels)[order]
+        columns["posterior"] = posterior_of_instances(model, bag, label_of_bag)[order]
+    groups = {} if by is None else _groups(model, bag, label_of_bag, by)
     columns["without"] = _without(model, bag, order, column)
     leading = [
         (int(row), _effects(model, bag, int(row), usual, column, n_features)) for row in order[:n_leading]
@@ -125,7 +130,16 @@ def explain_bag(
         columns=columns,
         features=[part for part in leading if part[1]],
         note=note_if_equal(values),
+        groups=groups,
     )
+
+
+def _groups(model: Any, bag: Bags, label: np.ndarray, by: str) -> dict[str, np.ndarray]:
+    """Return the table of the groups of instances, the most probable group first."""
+    columns = group_columns(model, bag, label, by)
+    order = np.argsort(-columns["posterior"], kind="stable")
+    names = {by: by, "instances": "instances", "group_probability": "probability", "posterior": "posterior"}
+    return {title: columns[name][order] for name, title in names.items()}
 
 
 def _find(model: Any, bags: Any, id: Any) -> tuple[int, Bags, np.ndarray]:

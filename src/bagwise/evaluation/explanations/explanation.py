@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,6 +65,9 @@ class BagExplanation(Shown):
         (NaN if no instance is left).
     features : list of (int, list of FeatureEffect)
         For the first instances: the index of the instance and its most important features.
+    groups : dict of str to array
+        Table of the groups of instances, if `by` was passed: the group, its number of `instances`, the
+        `probability` that it contains a positive instance, and the `posterior`, given the label.
     note : str
         Sentence that states that all instances have the same value (up to rounding), otherwise "".
 
@@ -95,6 +98,7 @@ class BagExplanation(Shown):
     columns: dict[str, np.ndarray]
     features: list[tuple[int, list[FeatureEffect]]]
     note: str = ""
+    groups: dict[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def instance_kind(self) -> str:
@@ -133,7 +137,14 @@ class BagExplanation(Shown):
     def _parts(self) -> list[str | Table]:
         """Return the sentence, the note and the tables, which ``print`` and notebooks show."""
         note = [self.note] if self.note else []
-        return [self.sentence(), *note, self.table(), *self.feature_tables()]
+        return [self.sentence(), *note, *self.group_tables(), self.table(), *self.feature_tables()]
+
+    def group_tables(self) -> list[Table]:
+        """Return the table of the groups of instances; the list is empty without groups."""
+        if not self.groups:
+            return []
+        rows = [[_text(value) for value in row] for row in zip(*self.groups.values(), strict=True)]
+        return [Table.of(list(self.groups), rows)]
 
     def plot(self, *, ax: Any = None) -> Any:
         """Draw the listed instances, the bag's prediction without each, and the features of the first one.

@@ -29,6 +29,7 @@ def plot_heatmap(
     downsample: float | None = None,
     patch_size: float | None = None,
     label: Any = None,
+    group: tuple[str, Any] | None = None,
     ax: Axes | None = None,
 ) -> Display:
     """Plot the predictions of a bag's instances at their coordinates.
@@ -57,6 +58,10 @@ def plot_heatmap(
     label : object, optional
         Class to plot if there are more than two; by default the predicted class. Required if the bags have
         several labels.
+    group : (str, value), optional
+        An instance column and one of its values, such as ("slide", "s1"), if the bag is a patient with
+        several slides (`Bags.merge`). Only these instances are plotted. If the model has group probabilities,
+        the title contains the probability that the group contains a positive instance.
     ax : matplotlib axes, optional
         Axes to draw into; by default those of a new figure.
 
@@ -77,7 +82,7 @@ def plot_heatmap(
     >>> plot_heatmap(model, slides, "s3").ax_.get_title(loc="left")[:10]
     'bag s3: P('
     """
-    prediction = predict_one_bag(model, bags, id, label)
+    prediction = predict_one_bag(model, bags, id, label, group)
     coordinates = _coordinates(prediction.bag, coords)
     if patch_size is not None and not patch_size > 0:
         raise ValueError(f"patch_size must be positive; got {patch_size!r}.")

@@ -7,9 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bagwise.data.bags import Bags, as_bags, index_of, is_scan
+from bagwise.data.bags.instance_groups import group_instances
 from bagwise.data.bags.parts import as_python
 from bagwise.models.wrappers.instance_level import (
     bag_predictions,
+    group_probabilities,
+    instance_model,
     instance_predictions,
     label_names,
     only_ranks_instances,
@@ -53,7 +56,9 @@ class PredictedBag(NamedTuple):
         return f"P(instance is {self.called})" if self.kind == "probability" else f"score for {self.called}"
 
 
-def predict_one_bag(model: Any, bags: Any, id: Any, label: Any = None) -> PredictedBag:
+def predict_one_bag(
+    model: Any, bags: Any, id: Any, label: Any = None, group: tuple[str, Any] | None = None
+) -> PredictedBag:
     """Select a bag by its id, and predict its instances.
 
     Parameters
@@ -67,6 +72,8 @@ def predict_one_bag(model: Any, bags: Any, id: Any, label: Any = None) -> Predic
     label : object, optional
         Class to show if there are more than two; by default the predicted class. Required if the bags have
         several labels.
+    group : (str, value), optional
+        An instance column and one of its values: the result contains only these instances.
     """
     bags = bags if is_scan(bags) else as_bags(bags)
     index = index_of(bags.ids, id)
@@ -94,4 +101,24 @@ def predict_one_bag(model: Any, bags: Any, id: Any, label: Any = None) -> Predic
     if of_bag is not None:
         quantity = f"P({called})" if of_bag[0] == "probability" else f"score for {called}"
         title += f": {quantity} = {about:.3g}"
-    return PredictedBag(bag, kind, np.asarray(values, dtype=np.float64), called, title)
+    values = np.asarray(values, dtype=np.float64)
+    if group is None:
+        return PredictedBag(bag, kind, values, called, title)
+    rows, text = _of_group(model, bag, group, called)
+    columns = {name: column[rows] for name, column in bag.instance_columns.items()}
+    part = Bags(bag.instances[rows], [0, len(rows)], ids=bag.ids, instance_columns=columns)
+    return PredictedBag(part, kind, values[rows], called, f"{title}\n{text}")
+
+
+def _of_group(model: Any, bag: Bags, group: tuple[str, Any], called: str) -> tuple[np.ndarray, str]:
+    """Return the indices of the instances of a group, and its name with its probability, if there is one."""
+    by, value = group
+    groups = group_instances(bag, by)
+    chosen = np.flatnonzero(groups.names.astype(str) == str(value))
+    if not len(chosen):
+        raise ValueError(f"the bag has no instances with {by} {value!r}; there are {groups.names.tolist()}.")
+    text = f"{by} {value}"
+    if hasattr(instance_model(model), "predict_proba_groups"):
+        proba, _ = group_probabilities(model, bag, None, by)
+        text += f": P({called}) = {proba[chosen[0]]:.3g}"
+    return np.flatnonzero(groups.of_instance == chosen[0]), text

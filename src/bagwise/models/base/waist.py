@@ -12,10 +12,13 @@ from scipy.special import expit
 from bagwise._core.interrupt import interruptible
 from bagwise._core.sklearn_private import StrOptions, available_if
 from bagwise.data.bags import Bags
+from bagwise.data.bags.instance_groups import InstanceGroups, group_instances
 from bagwise.data.types import BagsLike
 from bagwise.models.base.classifiers import ScoreClassifier
 from bagwise.rules import RULES, Rule, make_rule
 
+# Log-odds are limited to this in group probabilities: exp(-700) is the smallest power that is not denormal.
+_LARGEST = 700.0
 # Allowed values of `rule`, for `_parameter_constraints`.
 RULE_CONSTRAINT: list[Any] = [StrOptions(set(RULES)), Rule]
 
@@ -114,6 +117,82 @@ class WaistClassifier(ScoreClassifier):
 
     def _posterior(self, bags: Bags, labels: np.ndarray) -> np.ndarray:
         return self.rule_.estep(self._log_odds(bags), bags.offsets, labels).posterior
+
+    @available_if(has_posterior)
+    def predict_proba_groups(self, X: BagsLike, by: str | ArrayLike) -> np.ndarray:
+        """Return the probability that a group of instances contains a positive one, without the bag's label.
+
+        For bags that consist of several parts, such as patients with several slides (`Bags.merge`).
+
+        Parameters
+        ----------
+        X : Bags, list of arrays, 3-D or 2-D array
+            The bags.
+        by : str, or array of shape (n_instances,)
+            Name of an instance column, such as "slide", or the group of every instance.
+
+        Returns
+        -------
+        array of shape (n_groups, 2)
+            Columns as in `predict_proba`. The groups are ordered by bag and by first appearance in the bag.
+        """
+        log_odds, _, groups = self._log_odds_of_groups(X, by)
+        log_none = _log_none(log_odds, groups)
+        return self._in_class_order(np.column_stack([np.exp(log_none), -np.expm1(log_none)]))
+
+    @available_if(has_posterior)
+    def posterior_groups(self, X: BagsLike, y: ArrayLike, by: str | ArrayLike) -> np.ndarray:
+        """Return the probability that a group of instances contains a positive one, given the bag's label.
+
+        It shows which slide makes a patient positive. The probability is the exact marginal of the joint
+        posterior of all instance labels: 1 - P(all instances of the group are negative | label).
+
+        Parameters
+        ----------
+        X : Bags, list of arrays, 3-D or 2-D array
+            The bags.
+        y : array of shape (n_bags,)
+            Labels of the bags, from ``classes_``.
+        by : str, or array of shape (n_instances,)
+            Name of an instance column, such as "slide", or the group of every instance.
+
+        Returns
+        -------
+        array of shape (n_groups,)
+            The groups are ordered by bag and by first appearance in the bag.
+        """
+        log_odds, bags, groups = self._log_odds_of_groups(X, by)
+        labels = self._encode_known(y, bags)
+        log_none = _log_none(log_odds, groups)
+        everywhere = _log_likelihood(self.rule_, log_odds, bags.offsets, labels)
+        for rank in range(int(groups.rank.max()) + 1):
+            # The groups with this rank, at most one per bag, are excluded at the same time.
+            chosen = groups.rank == rank
+            part = groups.bag[chosen]
+            rows = np.isin(np.repeat(np.arange(len(bags)), bags.sizes), part)
+            excluded = np.where(chosen[groups.of_instance], -np.inf, log_odds)[rows]
+            offsets = np.append(0, np.cumsum(bags.sizes[part]))
+            without = _log_likelihood(self.rule_, excluded, offsets, labels[part])
+            log_none[chosen] += without - everywhere[part]
+        posterior = -np.expm1(np.minimum(log_none, 0.0))
+        posterior[self.rule_.pure_bags(labels)[groups.bag]] = 0.0
+        return posterior
+
+    def _log_odds_of_groups(self, X: BagsLike, by: str | ArrayLike) -> tuple[np.ndarray, Any, InstanceGroups]:
+        bags = self._read(X, whole=False)
+        groups = group_instances(bags, by)
+        # Log-odds of +-inf can contradict the label; the limit is that of large finite values.
+        return np.clip(self._by_blocks(X, self._log_odds), -_LARGEST, _LARGEST), bags, groups
+
+
+def _log_none(log_odds: np.ndarray, groups: InstanceGroups) -> np.ndarray:
+    """Return log P(no instance of the group is positive), without labels."""
+    return -np.bincount(groups.of_instance, weights=np.logaddexp(0.0, log_odds), minlength=len(groups.bag))
+
+
+def _log_likelihood(rule: Rule, log_odds: np.ndarray, offsets: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return log P(label) of every bag."""
+    return rule.log_proba(log_odds, offsets)[np.arange(len(labels)), labels]
 
 
 def _both(log_odds: np.ndarray) -> np.ndarray:

@@ -148,6 +148,18 @@ def posterior_of_instances(model: Any, bags: Any, y: np.ndarray) -> np.ndarray:
     return inside.posterior_instances(bags, y)
 
 
+def group_probabilities(model: Any, bags: Any, y: Any, by: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return P(some instance of a group is positive), and this given the labels, or None without `y`."""
+    inside = instance_model(model)
+    if not hasattr(inside, "posterior_groups") or label_names(model) is not None:
+        raise TypeError(
+            f"{type(model).__name__} has no probabilities of groups of instances; use a model of one label "
+            "per bag whose rule has latent instance labels, such as MILogisticRegression with the rule 'or'."
+        )
+    proba = of_positive(inside.predict_proba_groups(bags, by), model)
+    return proba, None if y is None else inside.posterior_groups(bags, y, by)
+
+
 def model_and_inside(model: Any) -> Iterator[Any]:
     """Yield a model, the model that it wraps (the last step, the best estimator), and so on."""
     yield model

@@ -182,9 +182,9 @@ def _last_step_has(method: str) -> Callable[[Any], bool]:
 class BagPipeline(Pipeline):
     """Pipeline of scikit-learn with the instance-level methods of its last step.
 
-    `predict_instances`, `predict_proba_instances`, `decision_function_instances` and
-    `posterior_instances` are available if the last step has them. Parameters, grids (``step__parameter``),
-    caching and metadata routing are those of `Pipeline`.
+    `predict_instances`, `predict_proba_instances`, `decision_function_instances`, `posterior_instances`,
+    `predict_proba_groups` and `posterior_groups` are available if the last step has them. Parameters, grids
+    (``step__parameter``), caching and metadata routing are those of `Pipeline`.
 
     Parameters
     ----------
@@ -230,6 +230,16 @@ class BagPipeline(Pipeline):
     def posterior_instances(self, X: BagsLike, y: ArrayLike) -> np.ndarray:
         """Transform the bags, and return the last step's P(instance positive | label of its bag)."""
         return self.steps[-1][1].posterior_instances(self._before_last(X), y)
+
+    @available_if(_last_step_has("predict_proba_groups"))
+    def predict_proba_groups(self, X: BagsLike, by: str | ArrayLike) -> np.ndarray:
+        """Transform the bags, and return the last step's P(some instance of a group is positive)."""
+        return self.steps[-1][1].predict_proba_groups(self._before_last(X), by)
+
+    @available_if(_last_step_has("posterior_groups"))
+    def posterior_groups(self, X: BagsLike, y: ArrayLike, by: str | ArrayLike) -> np.ndarray:
+        """Transform the bags, and return the last step's P(some instance of a group is positive | label)."""
+        return self.steps[-1][1].posterior_groups(self._before_last(X), y, by)
 
 
 def make_bag_pipeline(*steps: Any, memory: Any = None, verbose: bool = False) -> BagPipeline:

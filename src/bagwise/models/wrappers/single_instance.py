@@ -222,3 +222,13 @@ class SingleInstanceClassifier(WaistClassifier):
     def posterior_instances(self, X: BagsLike, y: ArrayLike) -> np.ndarray:
         """Return P(instance positive | label of its bag): shape (n_instances,)."""
         return super().posterior_instances(X, y)
+
+    @available_if(lambda model: _gives_probabilities(model) and has_posterior(model))
+    def predict_proba_groups(self, X: BagsLike, by: str | ArrayLike) -> np.ndarray:
+        """Return P(some instance of a group is positive), as `predict_proba`: shape (n_groups, 2)."""
+        return super().predict_proba_groups(X, by)
+
+    @available_if(lambda model: _gives_probabilities(model) and has_posterior(model))
+    def posterior_groups(self, X: BagsLike, y: ArrayLike, by: str | ArrayLike) -> np.ndarray:
+        """Return P(some instance of a group is positive | label of its bag): shape (n_groups,)."""
+        return super().posterior_groups(X, y, by)
