@@ -25,7 +25,7 @@ from reproduction import leaderboard_models as models
 from reproduction.framework import Cell, Experiment, Report, Settings, Table, with_error
 
 N_FOLDS, N_REPEATS = 3, 2
-N_BAGS = 80
+N_BAGS = 50
 DATASETS = ("digits", "birdsong", "mscv2", "slides")
 MODELS = {
     run.__name__: run
@@ -307,7 +307,7 @@ EXPERIMENTS = [
         ),
         cells=cells,
         report=report,
-        minutes=15.0,
+        minutes=3.0,
         needs_data=("hja_birdsong", "mscv2"),
         is_partial=True,
     )
