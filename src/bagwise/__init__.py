@@ -128,7 +128,7 @@ _PUBLIC = {
     "models.wrappers.single_instance": ["SingleInstanceClassifier"],
     "models.ensemble": ["BagEnsembleClassifier"],
     "evaluation.calibration_plots": ["plot_calibration"],
-    "evaluation.checks": ["SplitReport", "check_splits"],
+    "evaluation.checks": ["check_splits"],
     "evaluation.comparison": ["Comparison", "compare"],
     "evaluation.explanations": ["BagExplanation", "explain_bag"],
     "evaluation.importance": ["bag_permutation_importance"],

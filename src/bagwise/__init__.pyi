@@ -122,7 +122,6 @@ from bagwise.models.wrappers.pipeline import make_bag_pipeline as make_bag_pipel
 from bagwise.models.wrappers.single_instance import SingleInstanceClassifier as SingleInstanceClassifier
 from bagwise.models.ensemble import BagEnsembleClassifier as BagEnsembleClassifier
 from bagwise.evaluation.calibration_plots import plot_calibration as plot_calibration
-from bagwise.evaluation.checks import SplitReport as SplitReport
 from bagwise.evaluation.checks import check_splits as check_splits
 from bagwise.evaluation.comparison import Comparison as Comparison
 from bagwise.evaluation.comparison import compare as compare
