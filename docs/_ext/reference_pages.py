@@ -32,7 +32,10 @@ CHAPTERS = {
     ],
     "Many classes and labels": ["models.wrappers.multiclass", "models.multilabel"],
     "Comparing, explaining, reporting": [
+        "evaluation.checks",
+        "evaluation.site_folds",
         "evaluation.comparison",
+        "models.base.tags",
         "report",
         "evaluation.explanations",
         "evaluation.importance",
