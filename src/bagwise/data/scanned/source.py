@@ -26,8 +26,8 @@ class FileStamp(NamedTuple):
         Its size, and its modification time in nanoseconds.
     status_changed : int
         The time of its last status change (ctime) in nanoseconds, which programs that keep the modification
-        time (``cp -p``, ``rsync -t``) cannot set. The inode number would not detect more, and is not constant
-        on some network file systems.
+        time (``cp -p``, ``rsync -t``) cannot set. A file that replaces another one has a new time, too; the
+        inode number is not compared, because it is not constant on some network file systems.
     host : str
         The machine that scanned the file. A worker of a cluster can have a copy of the file, with a different
         time of the status change.
