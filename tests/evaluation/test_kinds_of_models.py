@@ -310,7 +310,7 @@ def test_a_model_that_does_not_distinguish_instances_is_reported():
         f"The model predicts the same value for all {BAGS.sizes[index]} instances, "
     )
     assert "does not distinguish them" in " ".join(str(explanation).split())
-    title = explanation.plot().ax_.get_title(loc="left")
+    title = explanation.plot().figure_.get_suptitle()
     assert "the same value for all" in " ".join(title.split())
     sequence = plot_sequence(model, BAGS, BAGS.ids[index])
     assert "the same value for all" in " ".join(sequence.ax_.get_xlabel().split())

@@ -219,10 +219,6 @@ class PUFeatures:
         left = left[:, :rank] * sizes[:rank]
         return PUFeatures(left[n:], left[:n], self.positive_share, self.unlabeled_share), axes[:rank].T
 
-    def scores(self, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the scores of positive and unlabeled bags, without an intercept."""
-        return self.positive @ coef, self.unlabeled @ coef
-
 
 def split_features(matrix: np.ndarray, y: np.ndarray, weight: np.ndarray) -> PUFeatures:
     """Split the rows of a feature matrix into those of positive and those of unlabeled bags."""
