@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -195,18 +195,15 @@ def pumil_without_intercept(dataset: str, prior: float, n_trials: int, seed: int
 
 
 def printed_estimate(bags, y, *, scaled: bool, degree: int, ridge: float) -> float:
-    """Estimate the class prior as printed in section 3.3.
-
-    As printed, H is a mean over positive bags and h a mean over unlabeled bags.
-    """
+    """Estimate the class prior as printed in section 3.3."""
+    from bagwise.models.pu import pearson_class_prior
     from bagwise.similarity import minimax_kernel
 
     if scaled:
         bags = bags.with_instances(MinMaxScaler().fit_transform(bags.instances))
-    K = minimax_kernel(bags, degree=degree)
-    H, h = K[y == 1].T @ K[y == 1] / (y == 1).sum(), K[y == 0].mean(axis=0)
-    coef = np.linalg.solve(H + ridge * np.eye(len(H)), h)
-    return float(1.0 / (2.0 * coef @ h - coef @ H @ coef))
+    return pearson_class_prior(
+        bags, y, kernel=partial(minimax_kernel, degree=degree), ridge=ridge, as_printed=True
+    )
 
 
 def assumed_priors(dataset: str, prior: float, n_trials: int, seed: int) -> dict[str, Any]:

@@ -101,6 +101,7 @@ _PUBLIC = {
         "PUMILClassifier",
         "PUSetKernelClassifier",
         "PUSetKernelClassifierCV",
+        "pearson_class_prior",
         "plot_prior_sensitivity",
         "pu_risk_bound",
     ],

@@ -95,6 +95,7 @@ from bagwise.models.pu import LSDDClassifierCV as LSDDClassifierCV
 from bagwise.models.pu import PUMILClassifier as PUMILClassifier
 from bagwise.models.pu import PUSetKernelClassifier as PUSetKernelClassifier
 from bagwise.models.pu import PUSetKernelClassifierCV as PUSetKernelClassifierCV
+from bagwise.models.pu import pearson_class_prior as pearson_class_prior
 from bagwise.models.pu import plot_prior_sensitivity as plot_prior_sensitivity
 from bagwise.models.pu import pu_risk_bound as pu_risk_bound
 from bagwise.models.prototypes import APRClassifier as APRClassifier

@@ -60,6 +60,7 @@ def test_identifiers_are_unique():
     assert sum(len(names.split()) for names in known_types._OURS.values()) == len(OUR_TYPES)
 
 
+@pytest.mark.filterwarnings("ignore::bagwise.exceptions.ClassPriorWarning")
 @pytest.mark.parametrize("cls", all_estimators(), ids=lambda cls: cls.__name__)
 def test_skops_loads_every_estimator_with_our_trusted_types(cls):
     y = DATA.bags.instances[DATA.bags.offsets[:-1], 0] if issubclass(cls, RegressorMixin) else DATA.y

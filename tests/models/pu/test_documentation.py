@@ -13,6 +13,7 @@ PAGE = (Path(__file__).parents[3] / "docs/pu.md").read_text()
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:negative bags seem:bagwise.exceptions.ClassPriorWarning")
 def test_documentation_examples_print_the_documented_output(capsys):
     scope = {}
     for block in re.findall(r"```python\n(.*?)```", PAGE, flags=re.S):
@@ -23,6 +24,8 @@ def test_documentation_examples_print_the_documented_output(capsys):
     assert scope["model"].score(test, truth) == pytest.approx(0.77, abs=0.005)
     assert scope["recall_aware"] > 0.5
     assert scope["estimator"].estimate_.overlap
+    assert 0 < scope["printed"] and scope["printed"] != scope["corrected"]
+    assert scope["search"].best_params_["kernel"].keywords["degree"] in (1, 2, 3)
 
     model, data, judge = scope["estimated"], scope["data"], scope["judge"]
     score = model.decision_function(test)

@@ -15,6 +15,9 @@ from bagwise.exceptions import ClassPriorWarning
 from bagwise.models.pu.features import PUFeatures, split_features
 from bagwise.models.pu.ratio import DensityRatio, bounded_priors, rotated
 
+# Most samples here are small, and the classes overlap or seem to.
+pytestmark = pytest.mark.filterwarnings("ignore:negative bags seem:bagwise.exceptions.ClassPriorWarning")
+
 
 def draw_bags(n, positive, rng, n_features=4, separation=4.0):
     """Return bags of 3 to 7 instances; positive bags have one or two outliers in two features."""
@@ -174,7 +177,9 @@ def test_a_few_far_positive_bags_do_not_make_the_estimate_collapse(seed):
         assert model.class_prior_ == pytest.approx(hidden.mean(), abs=0.06)
     assert model.check_.class_prior == pytest.approx(hidden.mean(), abs=0.02)
     chosen = PUSetKernelClassifierCV(random_state=0).fit(bags, y)
-    assert chosen.class_prior_ == chosen.prior_estimate_.class_prior == model.check_.class_prior
+    least = ClassPriorEstimator().fit(bags, y).class_prior_
+    assert chosen.class_prior_ == chosen.prior_estimate_.class_prior == least
+    assert least == pytest.approx(hidden.mean(), abs=0.03)
     assert np.mean(chosen.predict(bags[100:]) == hidden) > 0.97
 
 
@@ -200,7 +205,11 @@ def test_both_methods_are_computed_and_one_is_kept_as_a_check():
     assert tail.class_prior_ == tail.estimate_.class_prior != tail.check_.class_prior
     assert (tail.estimate_, tail.check_) == (ratio.check_, ratio.estimate_)
     assert (tail.estimate_.method, tail.check_.method) == ("tail", "ratio")
-    assert ClassPriorEstimator().fit(bags, y).class_prior_ == tail.class_prior_
+    least = ClassPriorEstimator().fit(bags, y)
+    assert least.class_prior_ == min(tail.class_prior_, ratio.class_prior_)
+    assert least.estimate_.log_error == max(tail.estimate_.log_error, ratio.estimate_.log_error)
+    smaller, larger = sorted([tail.estimate_, ratio.estimate_], key=lambda each: each.class_prior)
+    assert (least.estimate_.method, least.check_) == (smaller.method, larger)
 
 
 def test_disagreeing_estimates_warn():
@@ -254,6 +263,33 @@ def test_interval_contains_the_estimate_and_narrows_with_more_bags(method):
         widths.append(high - low)
         assert (low, high) == model.interval(bags, y, n_bootstrap=30, random_state=0)
     assert widths[1] < widths[0]
+
+
+def test_the_interval_of_the_least_estimate_repeats_the_choice_in_every_draw():
+    bags, y, _ = pu_sample(0.3, 0, n_positive=40, n_unlabeled=80, separation=8.0)
+    model = ClassPriorEstimator(degree=1).fit(bags, y)
+    others = [ClassPriorEstimator(method=m, degree=1).fit(bags, y) for m in ("tail", "ratio")]
+    rng, drawn = np.random.RandomState(0), []
+    for _ in range(30):
+        weight = model._sample.draw(rng)
+        sample = model._sample.with_rotated_features(model._features(model._scaled(bags)))
+        drawn.append(min(other._estimate_again(sample, weight) for other in others))
+    low, middle, high = model.class_prior_ * np.quantile(drawn, [0.05, 0.5, 0.95]) / np.median(drawn)
+    assert low < middle < high
+    interval = model.interval(bags, y, level=0.9, n_bootstrap=30, random_state=0)
+    np.testing.assert_allclose(interval, [low, high], rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["least", "tail"])
+def test_overlap_warns_that_the_bags_do_not_determine_the_prior(method):
+    bags, y, _ = pu_sample(0.3, 0, separation=2.0)
+    with pytest.warns(
+        ClassPriorWarning, match=r"between 0 and 0\.\d+ \(90% interval\), and the upper estimate"
+    ):
+        model = ClassPriorEstimator(method=method).fit(bags, y)
+    assert model.class_prior_ > 0.3
+    with pytest.warns(ClassPriorWarning, match="Pass class_prior if you know it"):
+        PUSetKernelClassifier().fit(bags, y)
 
 
 @pytest.mark.parametrize("level", [0.5, 0.95])

@@ -19,6 +19,9 @@ from bagwise import (
 )
 from bagwise.models.pu.features import choose_centers
 
+# Most samples here are small, and the classes overlap or seem to.
+pytestmark = pytest.mark.filterwarnings("ignore:negative bags seem:bagwise.exceptions.ClassPriorWarning")
+
 
 def pu_bags(n_positive=30, n_unlabeled=90, prior=0.3, seed=0, n_features=4):
     """Return bags, labels and true labels; positive bags have an outlier, and some of them are labeled."""

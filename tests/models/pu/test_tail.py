@@ -12,6 +12,9 @@ from bagwise.models.base import Training
 from bagwise.models.pu.sample import prior_splits
 from bagwise.models.pu.tail import UpperTails, bag_vectors, deal_folds, out_of_fold_scores
 
+# Most samples here are small, and the classes overlap or seem to.
+pytestmark = pytest.mark.filterwarnings("ignore:negative bags seem:bagwise.exceptions.ClassPriorWarning")
+
 
 def scores_of(n_positive, n_unlabeled, prior, seed=0, gap=3.0):
     """Return scores, labels and folds; scores have two decimals, so that there are ties."""

@@ -7,7 +7,7 @@ classifier with squared loss and the class prior.
 - `set_kernel`, `cv`: PU-SKC. `pumil`, `lsdd`, `dsdd`, `difference_cv`, `instances`: the methods that its
   paper compares it with.
 - `prior`, `tail`, `ratio`, `sample`: two class-prior estimates from the same sample; `estimates`: their
-  results.
+  results. `pearson`: the estimate of the paper.
 - `losses`, `risk`: loss functions, risk minimization, and a risk bound. `features`: basis functions.
 - `base`: shared code of the estimators. `plots`: risk as a function of the class prior.
 """
@@ -16,6 +16,7 @@ from bagwise.models.pu.cv import PUSetKernelClassifierCV
 from bagwise.models.pu.difference_cv import DSDDClassifierCV, LSDDClassifierCV
 from bagwise.models.pu.dsdd import DSDDClassifier
 from bagwise.models.pu.lsdd import LSDDClassifier
+from bagwise.models.pu.pearson import pearson_class_prior
 from bagwise.models.pu.plots import plot_prior_sensitivity
 from bagwise.models.pu.prior import ClassPriorEstimator
 from bagwise.models.pu.pumil import PUMILClassifier
@@ -31,6 +32,7 @@ __all__ = [
     "PUMILClassifier",
     "PUSetKernelClassifier",
     "PUSetKernelClassifierCV",
+    "pearson_class_prior",
     "plot_prior_sensitivity",
     "pu_risk_bound",
 ]

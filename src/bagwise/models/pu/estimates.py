@@ -1,4 +1,4 @@
-"""A class-prior estimate with its uncertainty, and the warning if two estimates disagree."""
+"""A class-prior estimate with its uncertainty, and warnings about estimates that are not reliable."""
 
 from __future__ import annotations
 
@@ -55,13 +55,21 @@ class PriorEstimate:
         return f'{self.class_prior:.2f} by "{self.method}" ({low:.2f} to {high:.2f})'
 
 
-def warn_if_apart(estimate: PriorEstimate, check: PriorEstimate) -> None:
-    """Warn if two estimates differ by more than the sampling of bags explains."""
+def warn_if_unreliable(estimate: PriorEstimate, check: PriorEstimate) -> None:
+    """Warn if the classes overlap, or if two estimates differ by more than the sampling of bags explains."""
     if estimate.disagrees(check):
         warn_user(
             f"two estimates of the class prior disagree beyond their {LEVEL:.0%} intervals: {estimate} and "
             f"{check}. If negative bags look like positive ones, both are too large. If the positive bags "
             "are not a random sample of all positive bags, neither is valid. Pass class_prior if you know "
             "it.",
+            ClassPriorWarning,
+        )
+    elif estimate.overlap:
+        low, high = estimate.interval()
+        warn_user(
+            "negative bags seem to look like positive ones, and then the bags do not determine the class "
+            f"prior: it is between {low:g} and {high:.2f} ({LEVEL:.0%} interval), and the upper estimate "
+            f"{estimate.class_prior:.2f} is used. Pass class_prior if you know it.",
             ClassPriorWarning,
         )

@@ -38,7 +38,7 @@ _FEW = 5.0
 
 
 class ClassPriorEstimator(SetKernelEstimator):
-    """Estimate the share of positive bags among the unlabeled bags by two methods.
+    """Estimate the share of positive bags among the unlabeled bags by the smaller of two upper estimates.
 
     **"tail"** compares the upper tails of bag scores. For every score c, the class prior is at most ::
 
@@ -59,13 +59,15 @@ class ClassPriorEstimator(SetKernelEstimator):
     ratio, 0 to 1 / prior. The constant a is not penalized. Degree and ridge are chosen by leave-one-out with
     a bounded criterion (`PriorPath`), so that a few positive outliers cannot determine the choice.
 
-    A fit computes both estimates. It warns if they differ by more than the sampling of bags explains.
+    **"least"**, the default, is the smaller of the two. A fit always computes both. It warns if they differ
+    by more than the sampling of bags explains, and if the scores show that the classes overlap.
 
     **Both are upper estimates.** With many bags, "ratio" converges to prior / E_+[P(positive | X)], and
     "tail" to the lowest ratio of the tails of its scores. Both limits equal the prior only if no negative bag
     looks like a positive one; otherwise they are larger. No method can do better without an assumption,
     because all unlabeled bags that look positive could be positive. If the scores show that the classes
-    overlap, `interval` therefore starts at 0. If you know the prior, pass it to the classifier.
+    overlap, `interval` therefore starts at 0, and a `ClassPriorWarning` reports it: the prior cannot be
+    estimated. If you know the prior, pass it to the classifier.
 
     The unlabeled bags must be a sample of the population, including its positive bags. The positive bags must
     be a sample of all positive bags.
@@ -75,8 +77,9 @@ class ClassPriorEstimator(SetKernelEstimator):
     kernel : {"minimax", "mean", "set"} or callable, default="minimax"
         The bag kernel, as in `PUSetKernelClassifier`. Only "ratio" uses a named kernel. With a callable,
         "tail" also uses its matrix of bags and centers, as the features of its scores.
-    method : {"tail", "ratio"}, default="tail"
-        Method whose estimate becomes `class_prior_`; the other estimate is `check_`.
+    method : {"least", "tail", "ratio"}, default="least"
+        Method whose estimate becomes `class_prior_`; the other estimate is `check_`. "least" is the smaller
+        estimate, with the larger of the two standard errors.
     level : {"bag", "instance"}, default="bag"
         "instance" treats every instance as a separate row with the label of its bag. It estimates the share
         of unlabeled instances that are in positive bags. This is the class prior of bags if positive and
@@ -87,7 +90,8 @@ class ClassPriorEstimator(SetKernelEstimator):
     degree : int or sequence of int, default=(1, 2, 3)
         Degree of the polynomial, or several degrees to choose from. "tail" ignores it.
     ridge : float or None, default=None
-        The ridge of "ratio". By default, it is chosen by leave-one-out.
+        The ridge of "ratio". By default, it is chosen by leave-one-out. For the estimate of the paper with
+        its ridge, see `pearson_class_prior`.
     cv : int, splitter or iterable of (train, test), default=5
         Folds for the scores of "tail". With an integer, bags are assigned to folds by their values, so that
         equal bags share a fold. Noisy copies of a bag must also share a fold: pass splits that keep them
@@ -126,10 +130,10 @@ class ClassPriorEstimator(SetKernelEstimator):
     because it is the minimum of many ratios. Here, the cut for one half of the folds is chosen on the other
     half, and the result is averaged over all halves. Bao et al. print the two samples exchanged (section 3.3
     and appendix A): their H averages over positive bags and their h over unlabeled bags, which estimates a
-    prior of 0.3 as 0.000. Their r has no constant and no bounds, and their estimate can exceed 1. They do not
-    explain the choice of the ridge. With the usual criterion, leave-one-out ``2 mean_P(r) - mean_U(r^2)``,
-    the estimate is sometimes a tenth of the prior. ``make reproduce NAME=pu-prior`` in a checkout compares
-    the methods.
+    prior of 0.3 as 0.000 (`pearson_class_prior` computes both forms). Their r has no constant and no bounds,
+    and their estimate can exceed 1. They do not explain the choice of the ridge. With the usual criterion,
+    leave-one-out ``2 mean_P(r) - mean_U(r^2)``, the estimate is sometimes a tenth of the prior. ``make
+    reproduce NAME=pu-prior`` in a checkout compares the methods.
 
     References
     ----------
@@ -145,7 +149,10 @@ class ClassPriorEstimator(SetKernelEstimator):
     >>> data = make_positive_unlabeled(
     ...     full.bags, full.y, n_positive=60, n_unlabeled=200, class_prior=0.3, random_state=0
     ... )
-    >>> estimator = ClassPriorEstimator().fit(data.bags, data.y)
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")  # the classes overlap
+    ...     estimator = ClassPriorEstimator().fit(data.bags, data.y)
     >>> 0.3 < estimator.class_prior_ <= 1.0, estimator.estimate_.overlap
     (True, True)
     >>> low, high = estimator.interval(data.bags, data.y, random_state=0)
@@ -162,7 +169,7 @@ class ClassPriorEstimator(SetKernelEstimator):
 
     _parameter_constraints: dict[str, Any] = {
         **BASIS_CONSTRAINTS,
-        "method": [StrOptions({"tail", "ratio"})],
+        "method": [StrOptions({"least", "tail", "ratio"})],
         "level": [StrOptions({"bag", "instance"})],
         "degree": [Interval(Integral, 1, None, closed="left"), "array-like"],
         "ridge": [Interval(Real, 0, None, closed="neither"), None],
@@ -180,7 +187,7 @@ class ClassPriorEstimator(SetKernelEstimator):
         self,
         kernel: Literal["minimax", "mean", "set"] | Callable[..., Any] = "minimax",
         *,
-        method: Literal["tail", "ratio"] = "tail",
+        method: Literal["least", "tail", "ratio"] = "least",
         level: Literal["bag", "instance"] = "bag",
         degree: int | Sequence[int] = (1, 2, 3),
         ridge: float | None = None,
@@ -306,7 +313,7 @@ class ClassPriorEstimator(SetKernelEstimator):
                 f"X, y and sample_weight are not those of the fit, which had {len(sample.y)} rows; pass the "
                 "bags, labels and weights that were passed to fit."
             )
-        if self.method == "ratio":
+        if self.method != "tail":
             sample = sample.with_rotated_features(self._features(self._scaled(training.bags)))
         rng = check_random_state(random_state)
         drawn = [self._estimate_again(sample, sample.draw(rng)) for _ in range(n_bootstrap)]
@@ -318,10 +325,13 @@ class ClassPriorEstimator(SetKernelEstimator):
         return (0.0 if self.estimate_.overlap else float(below)), float(above)
 
     def _estimate_again(self, sample: PriorSample, weight: np.ndarray) -> float:
-        if self.method == "tail":
-            return sample.tail(weight).class_prior
-        _, path = sample.ratio(self.ridge, weight)
-        return float(path.class_priors[path.best])
+        estimates = []
+        if self.method != "ratio":
+            estimates.append(sample.tail(weight).class_prior)
+        if self.method != "tail":
+            _, path = sample.ratio(self.ridge, weight)
+            estimates.append(float(path.class_priors[path.best]))
+        return min(estimates)
 
 
 def check_degrees(degrees: int | Sequence[int], name: str) -> list[int]:

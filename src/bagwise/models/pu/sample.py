@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from bagwise.models.base import Training
 from bagwise.models.base.folds import Split, bag_folds
-from bagwise.models.pu.estimates import PriorEstimate, warn_if_apart
+from bagwise.models.pu.estimates import PriorEstimate, warn_if_unreliable
 from bagwise.models.pu.ratio import PriorPath, choose_ratio, rotated
 from bagwise.models.pu.tail import UpperTails, bag_vectors, deal_folds, out_of_fold_scores
 from bagwise.similarity import require_memory
@@ -148,10 +148,14 @@ def prior_splits(cv: Any, training: Training, sample_weight: Any, name: str) -> 
 def compared_estimates(
     sample: PriorSample, method: str, ridge: float | None = None
 ) -> tuple[PriorEstimate, PriorEstimate, float, PriorPath]:
-    """Return the estimates by `method` and by the other method; warn if they disagree."""
+    """Return the estimates by `method` and by the other method; warn if they are not reliable."""
     tail = sample.tail()
     setting, path = sample.ratio(ridge)
     ratio = path.estimate(tail.overlap)
-    estimate, check = (tail, ratio) if method == "tail" else (ratio, tail)
-    warn_if_apart(estimate, check)
+    is_tail = tail.class_prior <= ratio.class_prior if method == "least" else method == "tail"
+    estimate, check = (tail, ratio) if is_tail else (ratio, tail)
+    if method == "least":
+        # The choice between two estimates with errors is itself uncertain.
+        estimate = replace(estimate, log_error=max(tail.log_error, ratio.log_error))
+    warn_if_unreliable(estimate, check)
     return estimate, check, setting, path

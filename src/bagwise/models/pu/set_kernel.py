@@ -55,7 +55,7 @@ class SetKernelScore(Recorded, SetKernelEstimator, PUClassifier):
             if splits is None:
                 splits = prior_splits(5, training, None, type(self).__name__)
             sample = sample_bags(training, matrices, splits, named_kernel=isinstance(self.kernel, str))
-            estimate, *_ = compared_estimates(sample, "tail")
+            estimate, *_ = compared_estimates(sample, "least")
             n_unlabeled = float(training.weight[training.y == 0].sum())
             # With a prior of one, every bag is positive, and the intercept diverges.
             self.class_prior_ = min(estimate.class_prior, 1.0 - 0.5 / (n_unlabeled + 1.0))
