@@ -502,3 +502,24 @@ def test_a_search_fitted_in_groups_is_loaded_without_trusting_its_folds(animals,
     search = GridSearchCV(MILogisticRegression(n_init=1, random_state=0), {"alpha": [1.0, 3.0]}, cv=2)
     fit_in_groups(search, bags, y, bags.bag_columns["owner"])
     assert load(save(search, tmp_path / "m.bagwise")).best_params_ == search.best_params_
+
+
+def test_the_advice_to_use_ridge_ends_when_it_is_followed(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    bags = Bags(rng.normal(size=(48, 40)), np.arange(0, 49, 2))
+    path = save_bags(tmp_path / "a.npz", bags, np.arange(24) % 2)
+    arguments = ["-m", "milr", "--cv", "0", "--set", "n_init=1"]
+    assert fit(path, tmp_path / "m.bagwise", *arguments) == 0
+    assert "start with a ridge penalty" in text_of(capsys)
+    assert fit(path, tmp_path / "m.bagwise", *arguments, "--set", "l1_ratio=0") == 0
+    out = text_of(capsys)
+    assert "ridge penalty" not in out and "Ridge regression" not in out
+
+
+def test_check_names_what_fit_does_with_three_classes(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    bags = Bags(rng.normal(size=(60, 2)), np.arange(0, 61, 2))
+    path = save_bags(tmp_path / "a.npz", bags, np.arange(30) % 3)
+    assert main(["check", str(path)]) == 0
+    out = text_of(capsys)
+    assert "3 classes. bagwise fit fits models of two classes once per class (one-vs-rest)." in out

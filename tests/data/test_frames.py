@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -138,3 +140,27 @@ def test_a_model_without_instance_predictions_is_refused(fitted):
 def test_a_frame_with_a_single_row_is_a_bag():
     bags = Bags.from_frame(pd.DataFrame({"bag": ["a"], "x": [1.0], "z": [2.0]}), bag="bag", features=["x"])
     assert len(bags) == 1 and bags.instance_columns["z"].tolist() == [2.0]
+
+
+def test_containers_of_other_libraries_are_rejected_with_the_call_that_reads_them():
+    frame = pd.DataFrame({"mol": np.repeat(np.arange(20), 2), "a": np.arange(40.0)})
+    y = np.arange(20) % 2
+    annotated = SimpleNamespace(X=frame[["a"]].to_numpy(), obs=frame[["mol"]])
+    containers = {
+        r"Bags\.from_list\(X\.values\(\), ids=list\(X\)\)": {k: g[["a"]] for k, g in frame.groupby("mol")},
+        r"Bags\.from_frame\(frame, bag=NAME\)": frame.groupby("mol"),
+        r"Bags\.from_groups\(X\.X, X\.obs\[NAME\]\)": annotated,
+    }
+    for remedy, X in containers.items():
+        with pytest.raises(TypeError, match=remedy):
+            MILogisticRegression().fit(X, y)
+    X = next(iter(containers.values()))
+    assert len(Bags.from_list(X.values(), ids=list(X))) == 20
+    assert len(Bags.from_groups(annotated.X, annotated.obs["mol"])) == 20
+
+
+def test_a_bag_column_that_is_the_index_is_named():
+    frame = pd.DataFrame({"mol": np.repeat(np.arange(20), 2), "a": np.arange(40.0)}).set_index("mol")
+    with pytest.raises(ValueError, match=r"this is its index: pass frame\.reset_index\(\)"):
+        Bags.from_frame(frame, bag="mol")
+    assert len(Bags.from_frame(frame.reset_index(), bag="mol")) == 20

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
 import time
@@ -101,3 +102,30 @@ def test_the_shell_script_needs_no_python_of_the_user(tmp_path):
     assert out.rstrip().splitlines()[-3].startswith("0700,")
     for name in ("predictions.csv", "conformers.csv", "explanation.png", "calibration.png"):
         assert (tmp_path / name).exists()
+
+
+# Hides packages from imports, as if they were not installed.
+HIDE = """
+import sys
+
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {missing!r}:
+            raise ModuleNotFoundError(name, name=name)
+
+sys.meta_path.insert(0, Hidden())
+"""
+
+
+@pytest.mark.slow
+def test_the_first_example_of_the_readme_runs_after_its_install_command(tmp_path):
+    text = (EXAMPLES.parent / "README.md").read_text()
+    install = re.search(r"`(pip install [^`]*)`", text).group(1)
+    optional = ["pandas", "polars", "pyarrow", "h5py", "openpyxl", "distributed", "torch", "anndata"]
+    missing = [name for name in optional if name not in install]
+    code = re.search(r"```python\n(.*?)```", text, re.DOTALL).group(1)
+    program = HIDE.format(missing=missing) + code
+    output = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
+    ).stdout
+    assert output == re.search(r"```\n(accuracy.*?)```", text, re.DOTALL).group(1)

@@ -249,6 +249,21 @@ def test_starts_folds_and_steps_estimate_the_time_left(alone, terminal, monkeypa
             assert reporting._line.progress.steps.left == "about 0:30 left", name
 
 
+def test_steps_of_different_lengths_count_by_their_expected_time(monkeypatch):
+    now = 0.0
+    monkeypatch.setattr(live_line.time, "monotonic", lambda: now)
+    steps = live_line.Steps(4, -1, expected=[1.0, 1.0, 600.0, 600.0])
+    assert steps.left == "about 20:02 left"
+    now = 4.0  # twice the expected time of two short steps changes little
+    steps.complete(2)
+    assert steps.left == "about 20:38 left"
+    now = 1004.0
+    steps.complete(3)
+    assert steps.left == "about 16:04 left"
+    steps.complete(4)
+    assert steps.left == ""
+
+
 def test_rounds_multiply_the_steps(alone, terminal):
     terminal()
     with reporting.shared_live_line():

@@ -6,7 +6,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,8 @@ from bagwise._core.compiled.running import COMPILING, compiling
 
 # Minimum number of seconds between two updates of a plain line; rich has its own refresh rate.
 _BETWEEN = 0.1
+# Share of the expected time for which the expectation counts as much as the steps that were completed.
+_TRUST = 0.05
 # Number of seconds between two lines of output that is not a terminal, such as a log file.
 _MINUTE = 60.0
 
@@ -28,12 +30,15 @@ class Steps:
         Number of steps, and number of completed steps.
     began, last : float
         Time at which the first step began, and time at which the last completed step ended.
+    expected : sequence of float
+        Expected seconds of every step; empty if the steps take about equally long.
     """
 
     n_steps: int
     n_done: int = 0
     began: float = field(default_factory=lambda: time.monotonic())
     last: float = field(default_factory=lambda: time.monotonic())
+    expected: Sequence[float] = ()
 
     def complete(self, n_done: int) -> None:
         """Set the number of completed steps."""
@@ -41,13 +46,18 @@ class Steps:
 
     @property
     def left(self) -> str:
-        """The estimated time left as text, if all steps take equally long; empty if it is unknown."""
-        n_left = self.n_steps - self.n_done
-        if not self.n_done or n_left <= 0:
+        """The estimated time left as text; empty if it is unknown."""
+        expected = self.expected or [1.0] * self.n_steps
+        n_done = max(self.n_done, 0)
+        done, left = sum(expected[:n_done]), sum(expected[n_done:])
+        if left <= 0 or not (n_done or self.expected):
             return ""
-        each = (self.last - self.began) / self.n_done
-        # The current step may take longer than the others; the steps after it count in full.
-        seconds = max(each * n_left - (time.monotonic() - self.last), each * (n_left - 1))
+        # Short first steps are a poor estimate of the long ones, so the expected times count as well.
+        prior = _TRUST * (done + left) if self.expected else 0.0
+        pace = (self.last - self.began + prior) / (done + prior)
+        # The current step may take longer than expected; the steps after it count in full.
+        after = left - expected[n_done]
+        seconds = max(pace * left - (time.monotonic() - self.last), pace * after)
         return f"about {_clock(seconds)} left" if seconds >= 1 else ""
 
 

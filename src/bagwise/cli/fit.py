@@ -356,6 +356,8 @@ def inspect_training(
     noted = {topic for topic, _ in notes}
     taken |= {("note", "labels")} if "labels" in noted or names is not None or target.n_classes > 2 else set()
     taken |= {("warning", "values")} if "values" in noted else set()
+    # The note about many features suggests a penalty.
+    taken |= {("note", "features")} if _has_setting("l1_ratio", arguments) else set()
     findings = [finding for finding in report.findings if (finding.level, finding.topic) not in taken]
     if names is not None:
         findings.append(Finding("ok", "labels", f"{names.positive!r} is the positive label."))
@@ -368,6 +370,10 @@ def inspect_training(
     shown = ", ".join(f"{label}: {n:,}" for label, n in counts)
     facts = tuple((name, shown if name == "labels" else value) for name, value in report.facts)
     return replace(report, facts=facts)
+
+
+def _has_setting(name: str, arguments: argparse.Namespace) -> bool:
+    return any(setting.startswith(f"{name}=") for setting in getattr(arguments, "settings", ()))
 
 
 def _hold_out(

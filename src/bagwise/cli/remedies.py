@@ -45,8 +45,8 @@ _REMEDIES = tuple(
         r"Shuffle them in every cross-validation: StratifiedKFold\(shuffle=True\)": (
             "bagwise fit and bagwise compare shuffle them"
         ),
-        r"but most bagwise models are binary: wrap them in sklearn\S*OneVsRestClassifier or \S*Classifier": (
-            "of which bagwise fit predicts one. Binary models are fitted once per class (one-vs-rest)"
+        r", but most bagwise models are binary: wrap them in sklearn\S*RestClassifier or \S*Classifier": (
+            ". bagwise fit fits models of two classes once per class (one-vs-rest)"
         ),
         r"\d+ label columns: fit one model per column, y\[:, k\]": (
             "several labels per bag: bagwise fit fits one model per label"

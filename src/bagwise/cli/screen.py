@@ -9,7 +9,7 @@ import json
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from math import isfinite
 from typing import Any, TextIO
@@ -114,17 +114,17 @@ class Screen:
             self.line(line)
 
     @contextmanager
-    def progress(self, n_steps: int) -> Iterator[Callable[[str], None]]:
+    def progress(self, n_steps: int, expected: Sequence[float] = ()) -> Iterator[Callable[[str], None]]:
         """Show progress on a terminal until the block ends; otherwise write a line per minute.
 
         These lines are written to standard error. Yields a function to call with a short text at the start
-        of each step.
+        of each step. `expected` are the expected seconds of the steps, if they differ.
         """
         if not self.is_terminal:
-            with _a_line_per_minute(n_steps) as begin:
+            with _a_line_per_minute(n_steps, expected) as begin:
                 yield begin
             return
-        steps = Steps(n_steps, -1)
+        steps = Steps(n_steps, -1, expected=expected)
         widest = 0
 
         def begin_on_terminal(text: str) -> None:
@@ -159,8 +159,8 @@ class Screen:
 
 
 @contextmanager
-def _a_line_per_minute(n_steps: int) -> Iterator[Callable[[str], None]]:
-    steps = Steps(n_steps, -1)
+def _a_line_per_minute(n_steps: int, expected: Sequence[float]) -> Iterator[Callable[[str], None]]:
+    steps = Steps(n_steps, -1, expected=expected)
     progress = Progress("bagwise", steps=steps)
 
     def begin(text: str) -> None:
@@ -260,13 +260,13 @@ class RichScreen(Screen):
         self.console.print(rich_table(table))
 
     @contextmanager
-    def progress(self, n_steps: int) -> Iterator[Callable[[str], None]]:
+    def progress(self, n_steps: int, expected: Sequence[float] = ()) -> Iterator[Callable[[str], None]]:
         """Show a progress bar until the block ends: see `Screen.progress`."""
         from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, TextColumn
         from rich.progress import Progress as RichProgress
         from rich.text import Text
 
-        steps = Steps(n_steps, -1)
+        steps = Steps(n_steps, -1, expected=expected)
 
         class TimeLeftColumn(ProgressColumn):
             def render(self, task: Any) -> Any:

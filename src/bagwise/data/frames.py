@@ -20,13 +20,15 @@ def bags_from_frame(frame: Any, *, bag: str, features: Sequence[str] | None = No
     except TypeError:
         raise TypeError(
             f"from_frame takes a pandas or polars data frame; got {type(frame).__name__}. "
-            "For arrays, use Bags.from_groups(X, bag_ids)."
+            "For arrays, use Bags.from_groups(X, bag_ids); for lazy frames, pass frame.collect()."
         ) from None
     columns = table.columns
     wanted = [bag] if features is None else [bag, *features]
     absent = [name for name in wanted if name not in columns]
     if absent:
-        raise ValueError(f"the frame has no column {absent[0]!r}; it has {columns}.")
+        is_index = absent[0] in getattr(getattr(frame, "index", None), "names", ())
+        remedy = "; this is its index: pass frame.reset_index()" if is_index else ""
+        raise ValueError(f"the frame has no column {absent[0]!r}; it has {columns}{remedy}.")
     if features is not None and bag in features:
         raise ValueError(f"the bag column {bag!r} cannot be a feature as well.")
 

@@ -6,7 +6,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -49,6 +49,7 @@ class Reporter:
         self._n_rounds = n_rounds
         self._began = time.monotonic()
         self._n_done = 0
+        self._expected: Sequence[float] = ()
         if self.verbose == 1 and _begin_line(name):
             return
         if self.verbose and not _logger.hasHandlers():
@@ -70,7 +71,8 @@ class Reporter:
         if objective is not None:
             line.progress.objective = objective
         if n_steps:
-            line.progress.steps = Steps(n_steps * self._n_rounds, n_done, self._began)
+            steps = Steps(n_steps * self._n_rounds, n_done, self._began, expected=self._expected)
+            line.progress.steps = steps
         line.show()
         return line.is_live
 
@@ -101,9 +103,12 @@ class Reporter:
         self._show(description)
 
     @contextmanager
-    def progress(self, n_steps: int) -> Iterator[Callable[[str], None]]:
-        """Count steps on the progress line; yield a function that announces the next step by a short text."""
-        self._began, self._n_done = time.monotonic(), -1
+    def progress(self, n_steps: int, expected: Sequence[float] = ()) -> Iterator[Callable[[str], None]]:
+        """Count steps on the progress line; yield a function that announces the next step by a short text.
+
+        `expected` are the expected seconds of the steps, if they differ.
+        """
+        self._began, self._n_done, self._expected = time.monotonic(), -1, expected
 
         def begin(text: str) -> None:
             self._n_done += 1

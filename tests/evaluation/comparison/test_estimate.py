@@ -32,8 +32,9 @@ def run(bags, y, models, notes=None, **options):
     shown = [] if notes is None else notes
 
     class Steps:
-        def __init__(self, n_steps):
-            self.n_steps = n_steps
+        def __init__(self, n_steps, expected):
+            assert len(expected) in (0, n_steps)
+            self.expected = expected
 
         def __enter__(self):
             return shown.append

@@ -11,7 +11,7 @@ columns that vary within bags as features, so that a label column never becomes 
 """
 
 from bagwise.data.bags.alignment import aligned
-from bagwise.data.bags.bags import Bags, as_bags, describes_bags, is_scan, refuse_empty_list
+from bagwise.data.bags.bags import Bags, as_bags, check_container, describes_bags, is_scan
 from bagwise.data.bags.common import AnyBags, index_of
 
 __all__ = [
@@ -22,5 +22,5 @@ __all__ = [
     "describes_bags",
     "index_of",
     "is_scan",
-    "refuse_empty_list",
+    "check_container",
 ]

@@ -726,15 +726,25 @@ def as_bags(X: Any) -> Bags:
         return scan.in_memory()
     if describes_bags(X):
         return Bags.from_list(X)
-    refuse_empty_list(X)
+    check_container(X)
     X = as_matrix(X)
     return Bags(X, np.arange(X.shape[0] + 1))
 
 
-def refuse_empty_list(X: Any) -> None:
-    """Raise an error for an empty list of bags, because its number of features is unknown."""
+def check_container(X: Any) -> None:
+    """Raise an error for empty lists, and for containers of other libraries that are often passed as bags."""
     if isinstance(X, (list, tuple)) and len(X) == 0:
         raise ValueError("X is an empty list; expected at least one bag, such as [X] for one 2-D array X.")
+    name = type(X).__name__
+    if isinstance(X, Mapping):
+        remedy = "pass Bags.from_list(X.values(), ids=list(X)), with the labels in the order of X"
+    elif hasattr(X, "groupings") or hasattr(X, "ngroups"):
+        remedy = "pass Bags.from_frame(frame, bag=NAME) with the column that groups the frame"
+    elif hasattr(X, "obs") and hasattr(X, "X"):
+        remedy = "pass Bags.from_groups(X.X, X.obs[NAME]) with the column that contains the bag ids"
+    else:
+        return
+    raise TypeError(f"X is of type {name}, which does not contain bags in a known form; {remedy}.")
 
 
 def is_scan(X: Any) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from bagwise.data.bags import Bags, is_scan
 from bagwise.evaluation.comparison.plan import Labelled
@@ -61,21 +60,17 @@ def small_sample(data: Labelled) -> Sample:
     return bags, data.y[rows], None if data.groups is None else every, every, every
 
 
-def estimate_seconds(
-    cells: Cells, n_jobs: int | None, begin: Callable[[str], None] = lambda text: None
-) -> float | None:
-    """Estimate the time of all missing cells in seconds.
+def estimate_seconds(cells: Cells, begin: Callable[[str], None] = lambda text: None) -> list[float | None]:
+    """Estimate the seconds of one missing cell of every model that has missing cells.
 
     A model that can estimate its time (`_expected_seconds`) is not fitted. Other models are fitted to a small
     sample, and the time is extrapolated in the number of instances. Expect an error of a factor of three.
-    Return None if no cell is missing, or if no model can be fitted to the sample.
+    The value is None if the model cannot be fitted to the sample.
 
     Parameters
     ----------
     cells : Cells
         The cells of the comparison.
-    n_jobs : int or None
-        Number of jobs, as in joblib.
     begin : callable
         Called with a short text at the start of each model that has missing cells.
     """
@@ -84,19 +79,16 @@ def estimate_seconds(
     n_bags = int(np.mean([len(train) for train, _ in cells.folds]))
     n_instances = int(np.mean([sizes[train].sum() for train, _ in cells.folds]))
     growth = max(1.0, n_instances / cells.sample[0].n_instances)
-    total, is_known = 0.0, False
+    values = []
     for index, entry in enumerate(cells.entries):
-        n_left = cells.n_left(index)
-        if not n_left:
+        if not cells.n_left(index):
             continue
         begin(f"estimating the time: {entry.name}")
         seconds = expected_seconds(entry.estimator, data, n_bags, n_instances)
         if seconds is None:
             seconds = _measured(entry, cells.sample, growth)
-        if seconds is not None:
-            is_known = True
-            total += n_left * seconds
-    return total / effective_n_jobs(n_jobs) if is_known else None
+        values.append(seconds)
+    return values
 
 
 def expected_seconds(estimator: Any, data: Labelled, n_bags: int, n_instances: int) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -151,7 +151,7 @@ def perform(
     n_jobs: int | None,
     checkpoint: CheckpointLike | None,
     note: Callable[[str], None],
-    progress: Callable[[int], AbstractContextManager[Callable[[str], None]]],
+    progress: Callable[[int, Sequence[float]], AbstractContextManager[Callable[[str], None]]],
 ) -> Comparison:
     """Run a comparison: see `compare`.
 
@@ -164,8 +164,8 @@ def perform(
     note : callable
         Called with notes about the plan, and then with the estimated time: `Screen.note`, `Reporter.log`.
     progress : callable
-        Returns a context manager for a number of steps. Its value is a function that is called with a short
-        text at the start of each step: `Screen.progress`, `Reporter.progress`.
+        Returns a context manager for a number of steps and their expected seconds. Its value is a function
+        that is called with a short text at the start of each step: `Screen.progress`, `Reporter.progress`.
     """
     cells = None
     try:
@@ -174,15 +174,18 @@ def perform(
             for sentence in plan.notes:
                 note(sentence)
             cells = Cells(plan.entries, plan.data, plan.folds, small_sample(plan.data), location)
-            n_left = [cells.n_left(index) for index in range(len(cells.entries))]
-            with progress(sum(n > 0 for n in n_left)) as begin:
-                seconds = estimate_seconds(cells, n_jobs, begin)
-            if seconds is not None:
-                jobs = effective_n_jobs(n_jobs)
+            n_left = [n for index in range(len(cells.entries)) if (n := cells.n_left(index))]
+            with progress(len(n_left), ()) as begin:
+                seconds = estimate_seconds(cells, begin)
+            jobs = effective_n_jobs(n_jobs)
+            expected = [
+                (value or 0.0) / jobs for value, n in zip(seconds, n_left, strict=True) for _ in range(n)
+            ]
+            if any(value is not None for value in seconds):
                 with_jobs = f", with {jobs} jobs" if jobs > 1 else ""
-                plan.notes.append(f"Estimated time: {format_duration(seconds)}{with_jobs}.")
+                plan.notes.append(f"Estimated time: {format_duration(sum(expected))}{with_jobs}.")
                 note(plan.notes[-1])
-            with progress(sum(n_left)) as begin:
+            with progress(len(expected), expected if None not in seconds else ()) as begin:
                 cells.run(n_jobs, begin)
                 return plan.comparison(cells, is_complete=True)
     except KeyboardInterrupt as stop:

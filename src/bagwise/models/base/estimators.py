@@ -22,7 +22,7 @@ from bagwise._core.interrupt import interruptible
 from bagwise._core.precision import is_half, to_compute
 from bagwise._core.sklearn_private import validated
 from bagwise._version import __version__
-from bagwise.data.bags import AnyBags, Bags, aligned, as_bags, describes_bags, refuse_empty_list
+from bagwise.data.bags import AnyBags, Bags, aligned, as_bags, check_container, describes_bags
 from bagwise.data.bags.parts import LARGEST, checked_sparse, refuse_missing_values, without_mask
 from bagwise.data.blocks import Block, PerBag, is_large
 from bagwise.data.scanned import ScannedBags
@@ -179,7 +179,7 @@ class BagEstimator(BaseEstimator):
             bags = as_bags(X)
         else:
             is_matrix = True
-            refuse_empty_list(X)
+            check_container(X)
             # scikit-learn supports data frames, but ignores masks and does not validate sparse structure.
             X = checked_sparse(X) if sp.issparse(X) else without_mask(X)
             kinds = "csr" if self._accepts_sparse else False
