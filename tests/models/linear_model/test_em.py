@@ -201,6 +201,7 @@ def test_the_likelihood_is_monotone_in_em_of_a_learned_rule(rule, l1_ratio):
     assert (np.diff(model.objective_history_) <= 0).all()
 
 
+@pytest.mark.slow
 def test_the_lasso_objective_of_em_is_not_above_that_of_alternating_fits():
     options = {"l1_ratio": 1.0, "alpha": 2.0, "random_state": 0}
     other = SoftORLogisticRegression("count_table", **options).fit(SOFT.bags, SOFT.y)

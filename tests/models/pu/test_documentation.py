@@ -24,7 +24,7 @@ def test_documentation_examples_print_the_documented_output(capsys):
     assert scope["model"].score(test, truth) == pytest.approx(0.77, abs=0.005)
     assert scope["recall_aware"] > 0.5
     assert scope["estimator"].estimate_.overlap
-    assert 0 < scope["printed"] and scope["printed"] != scope["corrected"]
+    assert scope["printed"] > 0 and scope["printed"] != scope["corrected"]
     assert scope["search"].best_params_["kernel"].keywords["degree"] in (1, 2, 3)
 
     model, data, judge = scope["estimated"], scope["data"], scope["judge"]

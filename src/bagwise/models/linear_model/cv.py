@@ -104,6 +104,10 @@ class MILogisticRegressionCV(LinearBagClassifier):
     log_likelihood_, n_iter_, converged_
         As in `MILogisticRegression`, fitted on all bags with the penalty `alpha_`.
 
+    Notes
+    -----
+    See docs/explanation/papers.md for the equations of the paper.
+
     Examples
     --------
     >>> from bagwise import MILogisticRegressionCV, make_noisy_or_bags

@@ -256,6 +256,8 @@ class MILogisticRegression(LinearBagClassifier):
     R.-B. Chen, K.-H. Cheng, S.-M. Chang, S.-L. Jeng, P.-Y. Chen, C.-H. Yang and C.-C. Hsia (2016),
     Multiple-instance logistic regression with LASSO penalty, arXiv:1607.03615.
 
+    See docs/explanation/papers.md for the equations of the paper.
+
     Examples
     --------
     >>> from bagwise import MILogisticRegression, make_noisy_or_bags

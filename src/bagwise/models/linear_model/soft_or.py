@@ -57,6 +57,8 @@ class SoftORLogisticRegression(MILogisticRegression):
     A. T. Pham, R. Raich, X. Z. Fern, W.-K. Wong and X. Guan (2018), Discriminative probabilistic framework
     for generalized multi-instance learning, ICASSP.
 
+    See docs/explanation/papers.md for the equations of the paper.
+
     Examples
     --------
     >>> from bagwise import SoftORLogisticRegression, make_count_bags

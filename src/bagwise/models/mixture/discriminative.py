@@ -105,6 +105,8 @@ class DiscriminativeMixture(Recorded, WaistClassifier):
     J. Foulds and P. Smyth (2011), Multi-instance mixture models and semi-supervised learning, SDM,
     section 5.
 
+    See docs/explanation/papers.md for the equations of the paper.
+
     Examples
     --------
     >>> from bagwise import DiscriminativeMixture, make_mixture_bags

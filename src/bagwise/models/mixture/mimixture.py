@@ -192,6 +192,8 @@ class MIMixture(Recorded, WaistClassifier):
     ----------
     J. Foulds and P. Smyth (2011), Multi-instance mixture models and semi-supervised learning, SDM.
 
+    See docs/explanation/papers.md for the equations of the paper.
+
     Examples
     --------
     >>> from bagwise import MIMixture, make_mixture_bags

@@ -74,6 +74,8 @@ class PUSetKernelClassifierCV(SetKernelScore):
     Bao, Sakai, Sato and Sugiyama (2018), Convex formulation of multiple instance learning from positive and
     unlabeled bags, Neural Networks 105, section 5.2.
 
+    See docs/explanation/papers.md for the equations of the paper.
+
     Examples
     --------
     >>> from bagwise import PUSetKernelClassifierCV, make_noisy_or_bags, make_positive_unlabeled

@@ -192,6 +192,8 @@ class DSDDClassifier(DSDDScore):
     du Plessis, Niu and Sugiyama (2013), Clustering unclustered data: unsupervised binary labeling of two
     datasets having different class balances, TAAI. Bao et al. (2018), Neural Networks 105, section 3.4.
 
+    See docs/explanation/papers.md for the equations of the paper.
+
     Examples
     --------
     >>> from bagwise import DSDDClassifier, make_noisy_or_bags, make_positive_unlabeled

@@ -163,6 +163,8 @@ class LSDDClassifier(LSDDScore):
     Sugiyama et al. (2012), Density-difference estimation, NIPS 25. Bao et al. (2018), Neural Networks 105,
     section 3.4.
 
+    See docs/explanation/papers.md for the equations of the paper.
+
     Examples
     --------
     >>> from bagwise import LSDDClassifier, make_noisy_or_bags, make_positive_unlabeled

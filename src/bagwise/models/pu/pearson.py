@@ -58,6 +58,8 @@ def pearson_class_prior(
     Bao, Sakai, Sato and Sugiyama (2018), Convex formulation of multiple instance learning from positive and
     unlabeled bags, Neural Networks 105, section 3.3.
 
+    See docs/explanation/papers.md for the equations of the paper.
+
     Examples
     --------
     >>> import numpy as np

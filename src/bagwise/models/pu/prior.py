@@ -142,6 +142,8 @@ class ClassPriorEstimator(SetKernelEstimator):
     learning from positive and unlabeled bags, Neural Networks 105, section 3.3 and appendix A. du Plessis and
     Sugiyama (2014), Class prior estimation from positive and unlabeled data, IEICE Transactions E97-D.
 
+    See docs/explanation/papers.md for the equations of the paper.
+
     Examples
     --------
     >>> from bagwise import ClassPriorEstimator, make_noisy_or_bags, make_positive_unlabeled

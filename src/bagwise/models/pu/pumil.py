@@ -117,6 +117,8 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
     Wu, Zhu, Zhang and Cai (2014), Multi-instance learning from positive and unlabeled bags, PAKDD. Bao et al.
     (2018), Neural Networks 105, appendix B.
 
+    See docs/explanation/papers.md for the equations of the paper.
+
     Examples
     --------
     >>> from bagwise import PUMILClassifier, make_noisy_or_bags, make_positive_unlabeled

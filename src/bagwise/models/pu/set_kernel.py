@@ -178,6 +178,8 @@ class PUSetKernelClassifier(SetKernelScore):
     Bao, Sakai, Sato and Sugiyama (2018), Convex formulation of multiple instance learning from positive and
     unlabeled bags, Neural Networks 105, doi:10.1016/j.neunet.2018.05.001.
 
+    See docs/explanation/papers.md for the equations of the paper.
+
     Examples
     --------
     >>> from bagwise import PUSetKernelClassifier, make_noisy_or_bags, make_positive_unlabeled

@@ -155,6 +155,8 @@ class MissSVC(BagMachine):
     Z.-H. Zhou and J.-M. Xu (2007), On the relation between multi-instance learning and semi-supervised
     learning, ICML, doi:10.1145/1273496.1273643.
 
+    See docs/explanation/papers.md for the equations of the paper.
+
     Examples
     --------
     >>> from bagwise import MissSVC, load_digit_bags
