@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from bagwise.datasets.assumptions import KINDS
+from bagwise.evaluation.checks.report import count
 from bagwise.exceptions import ConvergenceWarning
 from bagwise.models.base.tags import can_use_absence
 from bagwise.testing import assumption_scores
@@ -146,7 +147,7 @@ def _cell_row(key: str, value: Mapping[str, Any]) -> dict[str, Any]:
 def _findings(complete: Mapping[str, Mapping[str, list[dict[str, Any]]]]) -> str:
     """State which models pass, by whether they can use absence."""
     lines = []
-    for uses, description in ((False, "cannot use absence"), (True, "can use absence")):
+    for uses, description in ((False, "that cannot use absence"), (True, "that can use absence")):
         group = {name: by_kind for name, by_kind in complete.items() if _uses_absence(by_kind) == uses}
         if not group:
             continue
@@ -159,9 +160,9 @@ def _findings(complete: Mapping[str, Mapping[str, list[dict[str, Any]]]]) -> str
         ]
         worst, best = min(single.values()), max(single.values())
         lines.append(
-            f"- **{len(group)} models {description}.** On the single concept their test AUC is {worst:.2f} "
-            f"to {best:.2f}. Below 0.5: {'; '.join(failed) or 'none'}. Both tests of two concepts are passed "
-            f"(test AUC of at least 0.75) by: {'; '.join(both) or 'none'}."
+            f"- **{count(len(group), 'model')} {description}.** On the single concept their test AUC is "
+            f"{worst:.2f} to {best:.2f}. Below 0.5: {'; '.join(failed) or 'none'}. Both tests of two "
+            f"concepts are passed (test AUC of at least 0.75) by: {'; '.join(both) or 'none'}."
         )
     return "\n".join(lines)
 
