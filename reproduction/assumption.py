@@ -152,7 +152,9 @@ def _findings(complete: Mapping[str, Mapping[str, list[dict[str, Any]]]]) -> str
         if not group:
             continue
         single = {name: _mean(by_kind["single_concept"]) for name, by_kind in group.items()}
-        failed = [_title(name) for name, auc in single.items() if auc < 0.5]
+        n_failed = sum(auc < 0.5 for auc in single.values())
+        others = "; ".join(_title(name) for name, auc in single.items() if auc >= 0.5)
+        failed = f"{n_failed} of them are below 0.5" + (f", all but: {others}" if n_failed and others else "")
         both = [
             _title(name)
             for name, by_kind in group.items()
@@ -161,8 +163,8 @@ def _findings(complete: Mapping[str, Mapping[str, list[dict[str, Any]]]]) -> str
         worst, best = min(single.values()), max(single.values())
         lines.append(
             f"- **{count(len(group), 'model')} {description}.** On the single concept their test AUC is "
-            f"{worst:.2f} to {best:.2f}. Below 0.5: {'; '.join(failed) or 'none'}. Both tests of two "
-            f"concepts are passed (test AUC of at least 0.75) by: {'; '.join(both) or 'none'}."
+            f"{worst:.2f} to {best:.2f}; {failed}. Both tests of two concepts are passed (test AUC of at "
+            f"least 0.75) by: {'; '.join(both) or 'none'}."
         )
     return "\n".join(lines)
 

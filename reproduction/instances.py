@@ -222,7 +222,8 @@ def report(results: Mapping[str, Any], settings: Settings) -> Report:
             "slope",
             "Calibration slope of instance probabilities",
             "Slope of a logistic regression of the true labels on the log-odds: 1 for calibrated "
-            "probabilities, below 1 if they are too extreme. Slopes nearest to 1 come first.",
+            "probabilities, below 1 if they are too extreme, negative if they are misleading. Values are "
+            "limited to -1 to 10. Slopes nearest to 1 come first.",
         ),
     ):
         rows = _rows(by_cell, sets, complete, score)
@@ -243,8 +244,15 @@ def report(results: Mapping[str, Any], settings: Settings) -> Report:
 
 def _means(by_cell: Any, sets: list[str], name: str, score: str) -> list[float]:
     """Return the mean over repetitions for every data set; empty if a data set has no such score."""
-    values = [[cell[score] for cell in by_cell[dataset, name]] for dataset in sets]
-    return [float(np.mean(v)) for v in values] if all(x is not None for v in values for x in v) else []
+    if any(cell[score] is None for dataset in sets for cell in by_cell[dataset, name]):
+        return []
+    return [float(np.mean(_values(by_cell[dataset, name], score))) for dataset in sets]
+
+
+def _values(cells: list[dict[str, Any]], score: str) -> np.ndarray:
+    """Return a score of all repetitions; slopes of useless probabilities can be huge and are limited."""
+    values = np.array([cell[score] for cell in cells])
+    return np.clip(values, -1.0, 10.0) if score == "slope" else values
 
 
 def _rows(by_cell: Any, sets: list[str], names: list[str], score: str) -> list[dict[str, Any]]:
@@ -256,7 +264,7 @@ def _rows(by_cell: Any, sets: list[str], names: list[str], score: str) -> list[d
         mean = float(np.mean(means))
         distance = float(np.mean(np.abs(np.log(np.maximum(means, 1e-3))))) if score == "slope" else mean
         order.append(distance if score in ("log_loss", "slope") else -mean)
-        shown = {d: with_error([cell[score] for cell in by_cell[d, name]], 3, 1.0) for d in sets}
+        shown = {d: with_error(_values(by_cell[d, name], score), 3, 1.0) for d in sets}
         rows.append({"model": leaderboard.title_of(MODELS[name]), **shown, "mean": f"{mean:.3f}"})
     return [rows[i] for i in np.argsort(order, kind="stable")]
 
