@@ -167,6 +167,9 @@ class BagEnsembleClassifier(ScoreClassifier):
     votes_: list[Vote]
     inner_scores_: list[dict[str, Any]]
 
+    # Models of older versions do not have this parameter.
+    assumption: Literal["standard"] | None = None
+
     # Instance values rank instances, but they are not probabilities of instance labels.
     _only_ranks_instances = True
     _accepts_sparse = False
