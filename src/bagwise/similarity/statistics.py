@@ -9,9 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.extmath import safe_sparse_dot
 
+from bagwise._core.compiled.arrays import readonly
+from bagwise._core.precision import to_compute
 from bagwise.data.blocks import block_rows, cut
 
 STATISTICS = ("min", "max", "mean", "std", "median", "size")
+_MOMENTS = STATISTICS[:4]  # in the order of `bag_moments`
 
 
 def describe(
@@ -73,30 +76,24 @@ def bag_sums(X: Any, offsets: np.ndarray) -> np.ndarray:
 def _describe_dense(
     X: np.ndarray, offsets: np.ndarray, statistics: Sequence[str], quantiles: Sequence[float]
 ) -> np.ndarray:
-    starts, counts = offsets[:-1], np.diff(offsets)
-    sizes = counts[:, None]
-    columns = []
-    for name in statistics:
-        if name in ("min", "max"):
-            extreme = np.minimum if name == "min" else np.maximum
-            columns.append(extreme.reduceat(X, starts, axis=0))
-        elif name == "median":
-            columns.extend(_quantiles(X, offsets, [0.5]))
-        elif name == "size":
-            columns.append(sizes.astype(X.dtype))
-        else:
-            # In double precision, because sums and squares of large float32 values overflow.
-            mean = np.add.reduceat(X, starts, axis=0, dtype=np.float64) / sizes
-            # Rounding can move the mean of equal values away from them.
-            low, high = (extreme.reduceat(X, starts, axis=0) for extreme in (np.minimum, np.maximum))
-            mean = np.clip(mean, low, high)
-            if name == "std":
-                squares = np.square(X - np.repeat(mean, counts, axis=0))
-                mean = np.sqrt(np.add.reduceat(squares, starts, axis=0) / sizes)
-            columns.append(mean.astype(X.dtype, copy=False) if X.dtype.kind == "f" else mean)
-    if len(quantiles):
-        columns.extend(_quantiles(X, offsets, quantiles))
-    return np.hstack(columns)
+    from bagwise._core.compiled.aggregates import bag_moments
+
+    X = to_compute(X)
+    kinds = list(dict.fromkeys(name for name in statistics if name in _MOMENTS))
+    by_name: dict[str, np.ndarray] = {}
+    if kinds:
+        columns = [kinds.index(name) * X.shape[1] if name in kinds else -1 for name in _MOMENTS]
+        # Sums in double precision, because sums and squares of large float32 values overflow.
+        moments = bag_moments(*readonly(X, offsets, np.array(columns)))
+        if kinds == list(statistics) and not len(quantiles):
+            return moments
+        by_name = dict(zip(kinds, np.split(moments, len(kinds), axis=1), strict=True))
+    if "size" in statistics:
+        by_name["size"] = np.diff(offsets)[:, None].astype(X.dtype)
+    if "median" in statistics:
+        (by_name["median"],) = _quantiles(X, offsets, [0.5])
+    parts = [by_name[name] for name in statistics]
+    return np.hstack([*parts, *(_quantiles(X, offsets, quantiles) if len(quantiles) else ())])
 
 
 def _quantiles(X: np.ndarray, offsets: np.ndarray, quantiles: Sequence[float]) -> list[np.ndarray]:

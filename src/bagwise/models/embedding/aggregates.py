@@ -8,11 +8,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import softmax
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
 from sklearn.utils.validation import check_is_fitted
 
+from bagwise._core.compiled.arrays import ALL_ROWS, readonly, refuse_other_widths
 from bagwise._core.interrupt import interruptible
 from bagwise._core.sklearn_private import Interval
 from bagwise._core.types import Scale, Seed
@@ -285,21 +287,37 @@ class FisherEmbedding(_Aggregate):
         ).fit(self._on_axes(X))
 
     def _on_axes(self, X: np.ndarray) -> np.ndarray:
-        varying = X[:, self.varies_]
+        varying = X if self.varies_.all() else X[:, self.varies_]
         return varying if self.pca_ is None else self.pca_.transform(varying)
 
     def _sums(self, X: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-        Z, mixture, parts = self._on_axes(X), self.mixture_, []
-        of_each = mixture.predict_proba(Z)
+        from bagwise._core.compiled.aggregates import standardized_sums
+        from bagwise._core.compiled.mixture import diagonal_form
+
+        Z, starts = readonly(self._on_axes(X), offsets)
+        mixture = self.mixture_
+        nothing, factors = np.zeros(Z.shape[1]), 1.0 / np.sqrt(mixture.covariances_)
+        for array in (*mixture.means_, *factors):
+            refuse_other_widths(Z, array)
+        log_joint = np.stack(
+            [
+                diagonal_form(Z, ALL_ROWS, *readonly(mean, nothing, -0.5 * factor**2), constant)
+                for mean, factor, constant in zip(
+                    mixture.means_,
+                    factors,
+                    np.log(mixture.weights_) + np.log(factors).sum(axis=1),
+                    strict=True,
+                )
+            ]
+        )
+        of_each = softmax(log_joint, axis=0)
+        parts = []
         for k, share in enumerate(mixture.weights_):
-            standard = (Z - mixture.means_[k]) / np.sqrt(mixture.covariances_[k])
-            g = of_each[:, k : k + 1]
-            for of_instances in (
-                (g - share) / np.sqrt(share),
-                g * standard / np.sqrt(share),
-                g * (standard**2 - 1.0) / np.sqrt(2.0 * share),
-            ):
-                parts.append(np.add.reduceat(of_instances, offsets[:-1], axis=0))
+            (g,) = readonly(of_each[k])
+            sums = standardized_sums(Z, starts, g, *readonly(mixture.means_[k], factors[k]))
+            means, spreads = np.split(sums, 2, axis=1)
+            parts.append(np.add.reduceat(g - share, offsets[:-1])[:, None] / np.sqrt(share))
+            parts += [means / np.sqrt(share), spreads / np.sqrt(2.0 * share)]
         return np.hstack(parts) / np.diff(offsets)[:, None]
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
