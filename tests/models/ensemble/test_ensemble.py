@@ -194,6 +194,29 @@ def test_bags_in_files_are_streamed(data, tmp_path, large_from):
     )
 
 
+@pytest.mark.parametrize("family", ["extremes", "moments"])
+def test_kernel_families_of_statistics_can_be_fitted_to_files(family, data, tmp_path, large_from):
+    bagwise.save_bags(tmp_path / "bags.parquet", data.bags)
+    expected = small(families=[family]).fit(data.bags, data.y).decision_function(data.bags)
+    large_from(0)
+    model = small(families=[family]).fit(bagwise.scan_bags(tmp_path / "bags.parquet"), data.y)
+    (tmp_path / "bags.parquet").unlink()
+    bagwise.save(model, tmp_path / "model.bagwise")
+    for each in (model, bagwise.load(tmp_path / "model.bagwise")):
+        np.testing.assert_allclose(each.decision_function(data.bags), expected, rtol=1e-6, atol=1e-6)
+
+
+def test_families_that_need_all_instances_in_memory_refuse_files(data, tmp_path, large_from):
+    bagwise.save_bags(tmp_path / "bags.parquet", data.bags)
+    large_from(0)
+    scan = bagwise.scan_bags(tmp_path / "bags.parquet")
+    for family in ("sets", "distances", "prototypes", "ranks", "witnesses", "trees"):
+        with pytest.raises(
+            ValueError, match=rf"families contains '{family}', which needs all instances in memory"
+        ):
+            small(families=["linear", family]).fit(scan, data.y)
+
+
 def test_families_are_chosen_by_size(monkeypatch):
     monkeypatch.setattr(families, "available_memory", lambda: 16e9)
     assert choose("default", 1000, 10_000, is_held=True).fitted == tuple(FAMILIES)[:6]

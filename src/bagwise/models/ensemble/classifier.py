@@ -279,7 +279,7 @@ class BagEnsembleClassifier(ScoreClassifier):
         checkpoint: CheckpointLocation,
     ) -> None:
         # A copy, because the caller may change the instances.
-        stored = bags if in_files(bags) else Bags(np.array(bags.instances), bags.offsets)
+        stored = None if in_files(bags) else Bags(np.array(bags.instances), bags.offsets)
         bags = self._filled(bags)
         rng = check_random_state(checkpoint.seed(self.random_state))
         names = self._two_labels  # all labels if there are more than two
@@ -309,7 +309,7 @@ class BagEnsembleClassifier(ScoreClassifier):
                 "n_jobs": self.n_jobs,
                 "checkpoint": inside,
                 "reporter": reporter,
-                "stored": TrainingBags(stored, self.fill_, kept, training.weight),
+                "stored": None if stored is None else TrainingBags(stored, self.fill_, kept, training.weight),
             }
             results.append(fit_vote(training, splits, choice, **options))
         if choice.reason:

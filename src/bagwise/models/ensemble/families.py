@@ -99,6 +99,8 @@ FAMILIES = {
 _DEFAULT = ("extremes", "moments", "sets", "distances", "prototypes", "ranks")
 _WITHOUT_PAIRS = ("extremes", "moments", "prototypes", "instances")
 _STREAMING = ("linear", "instances")
+# Families that can be fitted to instances in files, if they are passed by name.
+_ON_FILES = ("extremes", "moments", *_STREAMING)
 # Families with members that cannot use absence, and the largest number of instances for kernel SVMs on them.
 _STANDARD = ("instances", "witnesses", "trees")
 _MOST_WITNESSES = 8_000
@@ -149,6 +151,12 @@ def choose(
         The parameter of the estimator.
     """
     if not isinstance(families, str):
+        in_memory = [name for name in families if name not in _ON_FILES]
+        if in_memory and not is_held:
+            raise ValueError(
+                f"families contains {in_memory[0]!r}, which needs all instances in memory; pass scan.load() if "
+                f"they fit, or use families from {', '.join(map(repr, _ON_FILES))}."
+            )
         return Choice(tuple(families), is_standard=assumption is not None)
     if assumption is not None:
         return _choose_standard(n_instances, is_held=is_held)

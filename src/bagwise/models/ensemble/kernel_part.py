@@ -12,6 +12,7 @@ from bagwise._core.interrupt import raise_if_stopped
 from bagwise.data.bags import Bags
 from bagwise.models.base import Training
 from bagwise.models.base.folds import Split
+from bagwise.models.base.streaming import in_files
 from bagwise.models.ensemble.machines import PENALTIES, fit_machines
 from bagwise.models.ensemble.members import FittedMember
 from bagwise.models.ensemble.training import OpenTraining
@@ -57,7 +58,7 @@ class KernelPart:
         return sum(K @ coef for K, coef in zip(view.cross_grams_of_instances(bags), coefs, strict=True))
 
     def _view(self, training: OpenTraining | None) -> View:
-        """Return the view for predictions; files of bagwise 0.2 contain complete views, but no bags."""
+        """Return the view for predictions; it is complete if the training bags are not stored."""
         return self.view if training is None else training.restored(self.view)
 
 
@@ -92,7 +93,9 @@ class Kernels:
             }
 
         arrays = checkpoint.cell("machines", compute)
-        coef, widths, compact = arrays["coef"], arrays["widths"], view.compact()
+        coef, widths = arrays["coef"], arrays["widths"]
+        # Predictions do not read the files of the training bags again.
+        compact = view if in_files(bags) else view.compact()
 
         def weighted(factor: np.ndarray) -> np.ndarray:
             return np.einsum("kc,kcn->kn", factor.reshape(coef.shape[:2]), coef)

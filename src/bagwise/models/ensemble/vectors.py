@@ -286,7 +286,7 @@ class DistanceView(VectorView):
         view = replace(self, instances=instances, bags=bags, weight=training.weight)
         if view.vectors is not None:
             return view
-        raw = DissimilarityEmbedding(scale=None).fit_transform(bags)
+        raw = _distances().fit_transform(bags)
         columns, vectors = self._scale_columns(raw, training.weight)
         return replace(view, columns=columns, vectors=vectors)
 

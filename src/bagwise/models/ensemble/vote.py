@@ -54,7 +54,7 @@ class Vote:
     predicts_instances : bool
         Whether any part scores instances.
     training : TrainingBags or None
-        The training bags; None if no part needs them, and in model files of bagwise 0.2.
+        The training bags; None if no part needs them, if they are in files, and in model files of bagwise 0.2.
     """
 
     parts: list[Any]
@@ -109,7 +109,7 @@ def fit_vote(
     n_jobs: int | None,
     checkpoint: CheckpointLocation,
     reporter: Reporter,
-    stored: TrainingBags,
+    stored: TrainingBags | None,
 ) -> FittedVote:
     """Fit all families, blend the settings of each, and combine the families with equal weights.
 
