@@ -160,6 +160,18 @@ def test_the_naive_selection_takes_instances_as_bags_of_one(data):
     np.testing.assert_array_equal(selected, expected)
 
 
+def test_an_unfitted_model_can_be_passed_with_split():
+    data = make_noisy_or_bags(120, coef=[2.5, -2.5, 0.0, 0.0], random_state=0)
+    names = np.array(["active", "inactive"])[1 - data.y]
+    lasso = MILogisticRegression(alpha=2.0, n_init=1, random_state=0)
+    expected = refit_selected(lasso, data.bags, data.y, split=0.5, random_state=0)
+    ours = refit_selected(
+        clone(lasso).set_params(positive="active"), data.bags, names, split=0.5, random_state=0
+    )
+    assert ours.positive_label_ == "active"
+    np.testing.assert_array_equal(ours.coef_, expected.coef_)
+
+
 def null_p_values(effects, n_sets, n_bags, split):
     """Return the p values of features without any effect that a LASSO has selected."""
     coef, p_values = np.append(effects, np.zeros(20 - len(effects))), []

@@ -136,6 +136,12 @@ def test_units_do_not_matter_and_constant_features_bound_nothing(planted):
     )
 
 
+def test_without_a_feature_that_varies_every_bag_is_positive():
+    bags, y = np.ones((8, 3, 5)), np.repeat([1, 0], 4)
+    model = APRClassifier().fit(bags, y)
+    assert not len(model.features_) and (model.predict(bags + 1.0) == 1).all()
+
+
 def test_all_features_have_bounds_if_none_excludes_instances():
     rng = np.random.default_rng(0)
     bags = np.concatenate([rng.uniform(-1, 1, size=(10, 1, 2)), rng.uniform(-0.1, 0.1, size=(10, 1, 2))])

@@ -91,6 +91,10 @@ def refit_selected(
     >>> honest.inference().n_bags
     100
     """
+    _refuse_groups_alone(split, groups)
+    if split is not None:
+        first, second = _two_parts(X, y, sample_weight, split, groups, random_state)
+        model = clone(model).fit(*first)
     if getattr(model, "scaler_", None) is not None and not model._has_original_scale:
         raise ValueError(
             f"refit_selected needs coefficients of the original features, but the coefficients of this model "
@@ -108,13 +112,10 @@ def refit_selected(
         max_iter=model.max_iter,
         random_state=model.random_state,
     )
-    _refuse_groups_alone(split, groups)
+    selected = model.coef_[0] != 0
     if split is not None:
-        first, second = _two_parts(X, y, sample_weight, split, groups, random_state)
-        selected = clone(model).fit(*first).coef_[0] != 0
         _refuse_none(selected, "the LASSO")
         return _fit_on(fresh, selected, *second)
-    selected = model.coef_[0] != 0
     training = _training_of(model, clone(fresh)._read(X, reset=True), y, sample_weight)
     log_likelihood = likelihood_of(model, training, selected).log_likelihood()
     is_same = abs(log_likelihood - model.log_likelihood_) <= _SAME * max(1.0, abs(model.log_likelihood_))

@@ -245,6 +245,8 @@ def discriminate(
     the remaining instances, and so on. Ties are resolved by the larger total distance. Instances that are
     inside in all features are ignored.
     """
+    if not len(features):
+        return features
     outside = np.maximum(lower - X, X - upper)[:, features]
     is_out = outside >= margin
     farthest = outside.argmax(axis=1)
