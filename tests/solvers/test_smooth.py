@@ -15,32 +15,12 @@ def rosenbrock(x):
     return value, np.array([-2 * (1 - a) - 400 * a * (b - a * a), 200 * (b - a * a)])
 
 
-def rosenbrock_hessian_product(x, v):
-    a, b = x
-    H = np.array([[2 - 400 * b + 1200 * a * a, -400 * a], [-400 * a, 200.0]])
-    return H @ v
-
-
-@pytest.mark.parametrize("hessian_product", [None, rosenbrock_hessian_product])
-def test_both_methods_find_the_minimum_and_never_increase(hessian_product):
-    result = minimize_smooth(
-        rosenbrock, np.array([-1.2, 1.0]), Control(1e-9, 500), hessian_product=hessian_product
-    )
+def test_the_minimum_is_found_and_the_value_never_increases():
+    result = minimize_smooth(rosenbrock, np.array([-1.2, 1.0]), Control(1e-9, 500))
     assert result.status is Status.CONVERGED
     np.testing.assert_allclose(result.x, 1.0, atol=1e-6)
     assert (np.diff(result.history) <= 0).all()
     assert result.history[-1] == result.value and len(result.history) == result.n_iter + 1
-
-
-def test_newton_leaves_a_saddle_point_by_negative_curvature():
-    def saddle(x):
-        return x[0] ** 2 - x[1] ** 2 + x[1] ** 4, np.array([2 * x[0], -2 * x[1] + 4 * x[1] ** 3])
-
-    def curved(x, v):
-        return np.array([2 * v[0], (-2 + 12 * x[1] ** 2) * v[1]])
-
-    result = minimize_smooth(saddle, np.array([1.0, 1e-3]), Control(1e-9, 100), hessian_product=curved)
-    assert result.value == pytest.approx(-0.25)
 
 
 def test_max_iter_is_not_convergence():
@@ -58,9 +38,8 @@ def test_a_stationary_start_needs_no_iteration():
     assert result.status is Status.CONVERGED and result.n_iter == 0
 
 
-@pytest.mark.parametrize("hessian_product", [None, rosenbrock_hessian_product])
 @pytest.mark.parametrize("n_calls", [1, 2, 12])
-def test_a_run_that_is_stopped_keeps_the_best_point_so_far(n_calls, hessian_product):
+def test_a_run_that_is_stopped_keeps_the_best_point_so_far(n_calls):
     calls, stop = [], threading.Event()
 
     def stopping(x):
@@ -70,27 +49,10 @@ def test_a_run_that_is_stopped_keeps_the_best_point_so_far(n_calls, hessian_prod
         return rosenbrock(x)
 
     start = np.array([-1.2, 1.0])
-    result = minimize_smooth(stopping, start, Control(1e-9, 500, stop=stop), hessian_product=hessian_product)
+    result = minimize_smooth(stopping, start, Control(1e-9, 500, stop=stop))
     assert result.status is Status.INTERRUPTED and not result.converged
     assert len(calls) == n_calls
     assert result.value == rosenbrock(result.x)[0] == min(rosenbrock(x)[0] for x in calls)
-
-
-def test_run_can_be_stopped_during_conjugate_gradients():
-    stop, products = threading.Event(), []
-    H = np.diag(np.arange(1.0, 41.0))
-
-    def product(x, v):
-        products.append(v)
-        if len(products) == 3:
-            stop.set()
-        return H @ v
-
-    start = np.ones(40)
-    control = Control(1e-12, 500, stop=stop)
-    result = minimize_smooth(lambda x: (0.5 * x @ H @ x, H @ x), start, control, hessian_product=product)
-    assert result.status is Status.INTERRUPTED and len(products) == 3
-    assert result.value == 0.5 * result.x @ H @ result.x < 0.5 * start @ H @ start
 
 
 def test_a_second_interrupt_is_passed_on():
@@ -129,10 +91,7 @@ class CutOffError(Exception):
 
 
 # Without its pairs, a resumed L-BFGS run would lose up to fourteen evaluations, at any iteration.
-@pytest.mark.parametrize(
-    ("hessian_product", "n_lost"), [(None, 10), (rosenbrock_hessian_product, 5)], ids=["L-BFGS", "Newton"]
-)
-def test_a_resumed_run_loses_at_most_a_few_evaluations(hessian_product, n_lost, tmp_path):
+def test_a_resumed_run_loses_at_most_a_few_evaluations(tmp_path):
     start, control = np.array([-1.2, 1.0]), Control(1e-8, 500)
     n, n_most = 0, np.inf
 
@@ -145,12 +104,12 @@ def test_a_resumed_run_loses_at_most_a_few_evaluations(hessian_product, n_lost, 
 
     def run(checkpoint):
         kept = replace(control, checkpoint=checkpoint)
-        return minimize_smooth(counted, start, kept, hessian_product=hessian_product)
+        return minimize_smooth(counted, start, kept)
 
     def identity():
         return {"model": "Rosenbrock"}
 
-    whole = minimize_smooth(counted, start, control, hessian_product=hessian_product)
+    whole = minimize_smooth(counted, start, control)
     n_whole, n = n, 0
     with opened(tmp_path / "run", identity) as checkpoint:
         again = run(checkpoint)
@@ -165,14 +124,13 @@ def test_a_resumed_run_loses_at_most_a_few_evaluations(hessian_product, n_lost, 
         assert result.converged and (np.diff(result.history) <= 0).all()
         np.testing.assert_allclose(result.x, 1.0, atol=1e-6)
         assert len(result.history) == result.n_iter + 1
-        assert last + n <= n_whole + (n_lost if last < 0.75 * n_whole else 5)
+        assert last + n <= n_whole + (10 if last < 0.75 * n_whole else 5)
 
 
-@pytest.mark.parametrize("hessian_product", [None, rosenbrock_hessian_product])
-def test_a_resumed_run_counts_the_iterations_before_it(hessian_product, tmp_path):
+def test_a_resumed_run_counts_the_iterations_before_it(tmp_path):
     def run(checkpoint):
         control = Control(1e-9, 5, checkpoint=checkpoint)
-        return minimize_smooth(rosenbrock, np.array([-1.2, 1.0]), control, hessian_product=hessian_product)
+        return minimize_smooth(rosenbrock, np.array([-1.2, 1.0]), control)
 
     def identity():
         return {"model": "Rosenbrock"}
@@ -185,7 +143,7 @@ def test_a_resumed_run_counts_the_iterations_before_it(hessian_product, tmp_path
 
         with pytest.raises(CutOffError), opened(tmp_path / "run", identity) as checkpoint:
             control = Control(1e-9, 5, stop, checkpoint=checkpoint)
-            minimize_smooth(rosenbrock, np.array([-1.2, 1.0]), control, hessian_product=hessian_product)
+            minimize_smooth(rosenbrock, np.array([-1.2, 1.0]), control)
         with opened(tmp_path / "run", identity) as checkpoint:
             result = run(checkpoint)
         assert result.status is Status.MAX_ITER and result.n_iter == 5

@@ -137,7 +137,8 @@ def any_gradient(
     near 0. Exponentials and logarithms are vectorized by numpy. Only large bags and improbable bags are
     computed separately.
     """
-    from bagwise._core.compiled.or_ import or_log_proba, or_slopes, softplus_parts
+    from bagwise._core.compiled.or_ import correct_faint_bags, or_log_proba, or_slopes, softplus_parts
+    from bagwise._core.compiled.scalar import FAINTEST
 
     log_odds, offsets, *labels = normalise(log_odds, offsets, y)
     odds = np.abs(log_odds)
@@ -152,7 +153,8 @@ def any_gradient(
     if y is None:
         log_proba = or_log_proba(log_odds, offsets, sign, average, log_rest, total, log_likelihood)
         return log_proba if sign > 0 else log_proba[:, ::-1], np.empty(0)
-    slopes = or_slopes(
-        log_odds, odds, offsets, labels[0], sign, average, log_rest, total, ratio, log_likelihood
-    )
+    of_bags = (offsets, labels[0], sign, average)
+    slopes = or_slopes(log_odds, odds, *of_bags, log_rest, total, ratio, log_likelihood)
+    if total.min(initial=np.inf) < FAINTEST:
+        correct_faint_bags(log_odds, *of_bags, total, log_likelihood, slopes)
     return log_likelihood, slopes

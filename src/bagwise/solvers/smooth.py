@@ -1,4 +1,4 @@
-"""Smooth minimization with scipy: trust-region Newton if curvature is available, otherwise L-BFGS."""
+"""Smooth minimization with scipy's L-BFGS."""
 
 from __future__ import annotations
 
@@ -13,15 +13,10 @@ from bagwise.solvers.control import Control
 from bagwise.solvers.result import SolverResult, Status, plain_of, result_of, rounding_tol
 
 ValueAndGradient = Callable[[np.ndarray], tuple[float, np.ndarray]]
-# scipy's defaults for the initial and the largest trust radius. scipy requires an initial radius below the
-# largest one.
-_FIRST_RADIUS, _LARGEST_RADIUS = 1.0, 1000.0
 # Number of pairs of L-BFGS, each a step and the change in the gradient: scipy's default.
 _N_PAIRS = 10
 # For resumed L-BFGS runs: minimum decrease in a step, relative to its slope, and maximum number of halvings.
 _SUFFICIENT, _MOST_HALVINGS = 1e-4, 30
-
-HessianProduct = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def minimize_smooth(
@@ -29,13 +24,9 @@ def minimize_smooth(
     x0: np.ndarray,
     control: Control,
     *,
-    hessian_product: HessianProduct | None = None,
     has_kinks: bool = False,
 ) -> SolverResult:
-    """Minimize a smooth, possibly nonconvex function, starting at `x0`.
-
-    With `hessian_product`, the method is trust-region Newton with conjugate gradients, which follows negative
-    curvature. Without it, the method is L-BFGS. In both cases, the value never increases.
+    """Minimize a smooth, possibly nonconvex function by L-BFGS, starting at `x0`; the value never increases.
 
     Parameters
     ----------
@@ -45,8 +36,6 @@ def minimize_smooth(
         Starting point.
     control : Control
         The run has converged if no absolute value in the gradient exceeds ``control.tol``.
-    hessian_product : callable, optional
-        ``(x, v) -> H(x) v``.
     has_kinks : bool
         Whether the function is only piecewise smooth. The gradient of such a function does not have to
         vanish at the minimum. Therefore, the run has also converged if the relative decrease in ten
@@ -59,14 +48,14 @@ def minimize_smooth(
 
     Notes
     -----
-    A checkpoint stores the best point, and the trust radius or the last pairs of L-BFGS, after every
-    iteration. A resumed run continues with them, so at most a few evaluations are repeated.
+    A checkpoint stores the best point and the last pairs of L-BFGS after every iteration. A resumed run
+    continues with them, so at most a few evaluations are repeated.
     """
     x0 = np.asarray(x0, dtype=np.float64)
     checkpoint = control.checkpoint.next_run(x0, control.tol, control.max_iter)
     if checkpoint.has_ended:
         return result_of(checkpoint.end())
-    result = _minimize(value_and_gradient, x0, control, hessian_product, has_kinks, checkpoint)
+    result = _minimize(value_and_gradient, x0, control, has_kinks, checkpoint)
     if result.status is not Status.INTERRUPTED:
         checkpoint.finish(plain_of(result))
     return result
@@ -76,13 +65,11 @@ def _minimize(
     value_and_gradient: ValueAndGradient,
     x0: np.ndarray,
     control: Control,
-    hessian_product: HessianProduct | None,
     has_kinks: bool,
     checkpoint: CheckpointLocation,
 ) -> SolverResult:
     tol, max_iter = control.tol, control.max_iter
     watch = _Watch(value_and_gradient, control, checkpoint, stall_tol=tol if has_kinks else None)
-    watch.keeps_pairs = checkpoint.is_stored and hessian_product is None
     watch.start(x0)
     if not np.isfinite(watch.value):
         return watch.result(Status.NOT_FINITE)
@@ -92,15 +79,9 @@ def _minimize(
     if n_before and n_before >= max_iter:
         return watch.result(Status.MAX_ITER)
     max_iter -= n_before
-    method: dict[str, Any]
-    if hessian_product is None:
-        # ftol=0, because only the gradient determines convergence.
-        options = {"gtol": tol, "ftol": 0.0, "maxiter": max_iter, "maxfun": 20 * max_iter}
-        method = {"method": "L-BFGS-B", "options": options}
-    else:
-        # scipy tests the Euclidean norm of the gradient, which is at least its largest absolute value.
-        options = {"gtol": tol, "maxiter": max_iter, "initial_trust_radius": watch.first_radius}
-        method = {"method": "trust-ncg", "hessp": watch.unless_stopped(hessian_product), "options": options}
+    # ftol=0, because only the gradient determines convergence.
+    options = {"gtol": tol, "ftol": 0.0, "maxiter": max_iter, "maxfun": 20 * max_iter}
+    method: dict[str, Any] = {"method": "L-BFGS-B", "options": options}
     interrupted = False
     try:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -112,7 +93,6 @@ def _minimize(
         interrupted = True
     except StopIteration:  # from a resumed run
         pass
-    interrupted = interrupted and not watch.is_lost
     if watch.value < watch.history[-1]:  # scipy's line search failed but evaluated a better point
         watch.history.append(watch.value)
     n_iter = len(watch.history) - 1 - n_before
@@ -130,7 +110,7 @@ def _minimize(
 
 
 class _Stopped(Exception):  # noqa: N818 - not an error
-    """Exception that leaves scipy's loop when the stop flag is set or the loop would not terminate."""
+    """Exception that leaves scipy's loop when the stop flag is set."""
 
 
 class _Watch:
@@ -148,54 +128,31 @@ class _Watch:
         self.checkpoint = checkpoint
         self.stall_tol = stall_tol
         self.stalled = False
-        self.n_products, self.is_lost = 0, False
-        self.radius = _FIRST_RADIUS
         # Last steps of L-BFGS with the changes of the gradient, the oldest first.
-        self.keeps_pairs = False
         self.pairs: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
-        # Arguments and result of the last Hessian product.
-        self.multiplied: tuple[np.ndarray, np.ndarray] | None = None
 
     def start(self, x: np.ndarray) -> None:
         """Evaluate the starting point or the stored point, the result of a run that is stopped early."""
         state = self.checkpoint.state()
         if state is not None:
-            x, self.radius, self.pairs = state["x"], state["radius"], state["pairs"]
+            x, self.pairs = state["x"], state["pairs"]
         value, gradient = self.value_and_gradient(x)
         self.x, self.value, self.gradient = x.copy(), float(value), gradient.copy()
         self.before = self.x, self.gradient
         self.history = [self.value] if state is None else state["history"]
-
-    @property
-    def first_radius(self) -> float:
-        """Initial trust radius: scipy's default, or the radius of the resumed run."""
-        return min(self.radius, 0.999 * _LARGEST_RADIUS)
-
-    def follow_radius(self, value: float) -> None:
-        """Update a copy of scipy's trust radius, which scipy does not expose, after a trial step.
-
-        scipy computes the Hessian product of the step itself last, for the predicted reduction.
-        """
-        if self.multiplied is None:
-            return
-        step, curved = self.multiplied
-        predicted = -float(self.gradient @ step + 0.5 * (step @ curved))
-        gained = self.value - value
-        if not gained >= 0.25 * predicted:
-            self.radius *= 0.25
-        elif gained > 0.75 * predicted and np.linalg.norm(step) > 0.999 * self.radius:
-            self.radius = min(2.0 * self.radius, _LARGEST_RADIUS)
 
     def continue_from_pairs(self, max_iter: int) -> None:
         """Continue L-BFGS from the stored point and pairs, from which scipy's L-BFGS-B cannot start."""
         n_before = len(self.history)
         while len(self.history) - n_before < max_iter and self.largest_gradient > self.control.tol:
             x, value, step = self.x, self.value, -_inverse_hessian_product(self.pairs, self.gradient)
-            expected = _SUFFICIENT * float(self.gradient @ step)
+            slope = float(self.gradient @ step)
             for halvings in range(_MOST_HALVINGS):
-                if self(x + 0.5**halvings * step)[0] <= value + 0.5**halvings * expected:
+                expected = 0.5**halvings * slope
+                is_lower = self(x + 0.5**halvings * step)[0] <= value + _SUFFICIENT * expected
+                if is_lower or -expected <= np.finfo(float).eps * abs(value):  # the rest is rounding error
                     break
-            if self.value < value:
+            if self.x is not x:
                 self.after_iteration(None)
             elif self.pairs:
                 self.pairs = ()  # as L-BFGS-B does if no step lowers the value
@@ -213,39 +170,17 @@ class _Watch:
         return SolverResult(self.x, self.value, status, len(self.history) - 1, tuple(self.history))
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        self._check()
-        self.n_products = 0
+        if np.array_equal(x, self.x):  # scipy begins with the starting point again
+            return self.value, self.gradient.copy()
+        if self.control.is_stopped:
+            raise _Stopped
         value, gradient = self.value_and_gradient(x)
-        if self.checkpoint.is_stored:
-            self.follow_radius(value)
-        if value < self.value:
+        # Near the minimum, the value no longer changes, but the gradient still does.
+        is_flatter = value == self.value and np.abs(gradient).max(initial=0.0) < self.largest_gradient
+        if value < self.value or is_flatter:
             self.x, self.value, self.gradient = x.copy(), float(value), gradient.copy()
         # A trial step can overflow. The line search then treats it as a bad point.
         return (value, gradient) if np.isfinite(value) else (np.inf, np.zeros_like(gradient))
-
-    def unless_stopped(self, hessian_product: HessianProduct) -> HessianProduct:
-        """Return the Hessian product with a check of the stop flag, because one step needs many products.
-
-        In exact arithmetic, conjugate gradients end after at most one product per variable. Near the limits
-        of the floating-point range, rounding errors can cause an infinite loop in scipy. The run is then
-        stopped.
-        """
-
-        def product(x: np.ndarray, v: np.ndarray) -> np.ndarray:
-            self._check()
-            self.n_products += 1
-            result = hessian_product(x, v)
-            self.multiplied = v, result
-            if self.n_products > 10 * len(x) + 100 or not np.isfinite(result).all():
-                self.is_lost = True
-                raise _Stopped
-            return result
-
-        return product
-
-    def _check(self) -> None:
-        if self.control.is_stopped:
-            raise _Stopped
 
     @property
     def largest_gradient(self) -> float:
@@ -253,13 +188,10 @@ class _Watch:
 
     # scipy selects the argument by the name of this parameter.
     def after_iteration(self, intermediate_result: object) -> None:
-        # Rejected trust-region steps count as iterations and do not change the value.
         self.history.append(self.value)
-        if self.keeps_pairs:
+        if self.checkpoint.is_stored:
             self._add_pair()
-        self.checkpoint.keep(
-            {"x": self.x, "radius": self.radius, "pairs": self.pairs, "history": self.history}
-        )
+        self.checkpoint.keep({"x": self.x, "pairs": self.pairs, "history": self.history})
         self.control.report(len(self.history) - 1, self.value)
         if self.stall_tol is not None and len(self.history) > 10:
             gain = self.history[-11] - self.value

@@ -41,7 +41,10 @@ def sum_over_bags(X, columns, weight, offsets, bags, out):
     The last row of `out` (k + 1, m) is filled with the sums of the weights. Columns and bags are read once.
     """
     for i in range(len(bags)):
-        out[-1, i] = weight[offsets[bags[i]] : offsets[bags[i] + 1]].sum()
+        weights = 0.0
+        for row in range(offsets[bags[i]], offsets[bags[i] + 1]):
+            weights += weight[row]
+        out[-1, i] = weights
     for a in range(len(columns)):
         column, filled = X[:, columns[a]], out[a]
         for i in range(len(bags)):

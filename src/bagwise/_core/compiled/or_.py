@@ -99,14 +99,12 @@ def or_slopes(log_odds, odds, offsets, y, sign, average, log_rest, total, ratio,
 
     `log_rest` is log(1 + product) from `softplus_parts`, `total` is the sum of softplus(eta_j), and `ratio`
     is the odds of no positive against any positive. `log_likelihood` is the log-probability of any positive
-    on entry, and is replaced by that of the labels in place. All four are (n_bags,). Faint bags and bags with
-    one instance need separate formulas.
+    on entry, and is replaced by that of the labels in place. All four are (n_bags,). Bags with one instance
+    need separate formulas; faint bags are left to `correct_faint_bags`.
     """
     gradient = np.empty(log_odds.shape[0])
     for j in range(log_odds.shape[0]):  # one loop over all bags, so that vector instructions can be used
         gradient[j] = sigma(sign * log_odds[j], odds[j])
-    size = largest_size(offsets)
-    p, q = np.empty(size), np.empty(size)
     for i in range(y.shape[0]):
         start, stop = offsets[i], offsets[i + 1]
         is_any = (y[i] == 1) == (sign > 0.0)
@@ -119,17 +117,6 @@ def or_slopes(log_odds, odds, offsets, y, sign, average, log_rest, total, ratio,
             eta = side * log_odds[start]
             log_likelihood[i] = min(eta, 0.0) - log_rest[i]
             gradient[start] = side * sigma(-eta, odds[start])
-        elif total[i] < FAINTEST:
-            _, shift, largest, others = fill_or_bag(log_odds, start, stop, sign, p, q)
-            mean = (largest + others) / count
-            if is_any:
-                slope = math.exp(-mean * math.exp(shift)) / scaled_any(mean, shift)
-                log_likelihood[i] = log_any(mean, shift)
-            else:
-                slope = -math.exp(shift)
-                log_likelihood[i] = slope * mean
-            for j in range(start, stop):
-                gradient[j] = slope * sign / count * p[j - start]
         else:
             # Both are computed, because the processor cannot predict a branch on the label.
             of_any, of_none = ratio[i], -total[i] / count
@@ -164,6 +151,31 @@ def or_log_proba(log_odds, offsets, sign, average, log_rest, total, log_any_posi
         elif stop > start:
             log_proba[i, 0], log_proba[i, 1] = -total[i] / count, log_any_positive[i]
     return log_proba
+
+
+@kernel
+def correct_faint_bags(log_odds, offsets, y, sign, average, total, log_likelihood, gradient):
+    """Compute the results of `or_slopes` again for faint bags, in place.
+
+    They are rare, so most processes never compile this kernel.
+    """
+    size = largest_size(offsets)
+    p, q = np.empty(size), np.empty(size)
+    for i in range(y.shape[0]):
+        start, stop = offsets[i], offsets[i + 1]
+        if y[i] < 0 or stop - start < 2 or not total[i] < FAINTEST:
+            continue
+        count = float(stop - start) if average else 1.0
+        _, shift, largest, others = fill_or_bag(log_odds, start, stop, sign, p, q)
+        mean = (largest + others) / count
+        if (y[i] == 1) == (sign > 0.0):
+            slope = math.exp(-mean * math.exp(shift)) / scaled_any(mean, shift)
+            log_likelihood[i] = log_any(mean, shift)
+        else:
+            slope = -math.exp(shift)
+            log_likelihood[i] = slope * mean
+        for j in range(start, stop):
+            gradient[j] = slope * sign / count * p[j - start]
 
 
 @kernel

@@ -42,15 +42,16 @@ def column_products(X, v, out):
 
 
 @kernel(reorder=True)
-def column_moments(X, weight):
-    """Return the weighted mean, the sum of squares about it, minimum and maximum of every column.
+def column_moments(X, weight, mean, squares, least, largest):
+    """Fill in the weighted mean, the sum of squares about it, minimum and maximum of every column.
 
-    `weight` is (n_instances,); its sum must be positive. `X` is read twice.
+    `weight` is (n_instances,); its sum must be positive. The results, all (n_features,), contain 0, 0, inf
+    and -inf on entry. `X` is read twice.
     """
     n, p = X.shape
-    total = weight.sum()
-    mean, squares = np.zeros(p), np.zeros(p)
-    least, largest = np.full(p, np.inf), np.full(p, -np.inf)
+    total = 0.0
+    for i in range(n):
+        total += weight[i]
     for i in range(n):
         x, w = X[i], weight[i] / total
         for k in range(p):
@@ -62,4 +63,3 @@ def column_moments(X, weight):
             squares[k] += w * (value - mean[k]) ** 2
             least[k] = min(least[k], value)
             largest[k] = max(largest[k], value)
-    return mean, squares, least, largest

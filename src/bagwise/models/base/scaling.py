@@ -30,6 +30,8 @@ SCALE_CONSTRAINT: list[Any] = [
 
 # Features whose values differ by this share are constant except for rounding errors.
 _ROUNDING = 4 * float(np.finfo(np.float64).eps)
+# Number of instances in which most features have different values.
+_FIRST = 100
 
 
 def fit_scaler(scale: Any, blocks: Blocks) -> Any:
@@ -53,6 +55,8 @@ def fit_scaler(scale: Any, blocks: Blocks) -> Any:
             f"scale={scale!r} must be fitted to all instances at once, but these are read from files in "
             'blocks; use "standard", "minmax", "rank" or None, or pass X.load() if the bags fit in memory.'
         )
+    if scale is None and not sp.issparse(X) and _vary_at_once(blocks):
+        return None
     ranges = blocks.total(ColumnRanges.of)
     is_constant = ~(ranges.least < ranges.largest)
     if scale is None:
@@ -70,6 +74,13 @@ def fit_scaler(scale: Any, blocks: Blocks) -> Any:
     constants = MinMaxScaler().fit(np.zeros((1, len(is_constant))))
     constants.scale_, constants.min_ = (~is_constant).astype(float), np.where(is_constant, ranges.least, 0.0)
     return Pipeline([("constants", constants.set_output(transform="default")), ("scale", scaler)])
+
+
+def _vary_at_once(blocks: Blocks) -> bool:
+    """Return whether no feature is constant in the first instances, which saves a comparison of all."""
+    counted = np.flatnonzero(blocks.weight)[:_FIRST]
+    first = blocks.take(blocks.offsets[counted[np.diff(blocks.offsets)[counted] > 0]])
+    return bool((first.min(axis=0, initial=np.inf) < first.max(axis=0, initial=-np.inf)).all())
 
 
 def _fit_to_all(scale: Any, X: Any, weight: np.ndarray) -> Any:
@@ -163,7 +174,10 @@ def moments_of_columns(block: Block) -> ColumnMoments:
     if not weight.all():
         X, weight = X[weight > 0], weight[weight > 0]
     X, weight = readonly(X, weight)
-    return ColumnMoments(len(X), float(weight.sum()), *column_moments(X, weight))
+    p = X.shape[1]
+    moments = np.zeros(p), np.zeros(p), np.full(p, np.inf), np.full(p, -np.inf)
+    column_moments(X, weight, *moments)
+    return ColumnMoments(len(X), float(weight.sum()), *moments)
 
 
 def affine_map(scaler: Any) -> tuple[np.ndarray | float, np.ndarray | float] | None:

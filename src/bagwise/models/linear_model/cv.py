@@ -19,7 +19,7 @@ from bagwise._core.types import ClassWeight, Folds, PositiveLabel, Scale, Seed
 from bagwise.data.blocks import Block, Blocks, ReweightedBlocks, run_together
 from bagwise.models.base import BagsLike, Training, validated_fit
 from bagwise.models.base.folds import Split, bag_folds
-from bagwise.models.linear_model.engine.large_fit import BagSample, draw_sample
+from bagwise.models.linear_model.engine.large_fit import BagSample, draw_sample, worth_sampling
 from bagwise.models.linear_model.logistic import LinearBagClassifier, MILogisticRegression
 from bagwise.models.linear_model.path import MILRPath, fit_path
 from bagwise.persist.checkpoints import (
@@ -234,7 +234,9 @@ class MILogisticRegressionCV(LinearBagClassifier):
         reporter = Reporter(type(self).__name__, self.verbose)
         reporter.watch(blocks)
         reporter.doing("path of all bags")
-        sample = draw_sample(blocks.untransformed, np.random.RandomState(0)) if blocks.are_large else None
+        sample = None
+        if blocks.are_large and worth_sampling(blocks):
+            sample = draw_sample(blocks.untransformed, np.random.RandomState(0))
         # The folds need the curvature along the path, which is not stored for small data: a resumed fit
         # computes the path again.
         is_stored = blocks.are_large or self.criterion != "deviance"
@@ -275,7 +277,7 @@ class MILogisticRegressionCV(LinearBagClassifier):
         problem, results = self._minimise(
             training, self.alpha_, int(search_seed), also_from=start, checkpoint=location
         )
-        self._keep(problem, record_result(self, results))
+        self._keep(problem, record_result(self, results), self.alpha_)
         self.n_passes_ += blocks.n_passes
 
     @property
@@ -348,7 +350,7 @@ class MILogisticRegressionCV(LinearBagClassifier):
         location: CheckpointLocation,
     ) -> np.ndarray:
         """Deviance per held-out bag: shape (n_alphas, n_folds)."""
-        if sample is not None:
+        if blocks.are_large:
             return self._folds_together(blocks, splits, warm_models, sample, location)
         # Concurrent folds share the cores, so that the matrix products of a fold use a single thread.
         n_jobs = self.n_jobs if blocks.n_values >= _WORTH_THREADS else None
@@ -398,7 +400,7 @@ class MILogisticRegressionCV(LinearBagClassifier):
         blocks: Blocks,
         splits: list[Split],
         warm_models: dict[Any, Any],
-        sample: BagSample,
+        sample: BagSample | None,
         location: CheckpointLocation,
     ) -> np.ndarray:
         """Compute all folds with shared passes over all bags; held-out bags have weight 0 in their fold."""

@@ -29,9 +29,8 @@ from bagwise.models.base import (
 )
 from bagwise.models.linear_model.engine.design import log_odds_of
 from bagwise.models.linear_model.engine.em import refuse_em
-from bagwise.models.linear_model.engine.fit import Fit
-from bagwise.models.linear_model.engine.large_fit import LargeFit
-from bagwise.models.linear_model.engine.problem import InMemoryProblem, LinearBagProblem, make_problem
+from bagwise.models.linear_model.engine.large_fit import make_fit
+from bagwise.models.linear_model.engine.problem import LinearBagProblem, make_problem
 from bagwise.models.linear_model.inference.kept import Kept
 from bagwise.persist.checkpoints import CheckpointLike, identity_of, opened
 from bagwise.rules import Rule, make_rule
@@ -106,11 +105,7 @@ class LinearBagClassifier(Recorded, WaistClassifier):
                 lambda iteration, value: reporter.iteration(iteration, value * total),
                 checkpoint=checkpoint,
             )
-            fit: Fit | LargeFit
-            if isinstance(problem, InMemoryProblem):
-                fit = Fit.of(problem, penalty, control, self.n_init, rng, by_em=solver == "em")
-            else:
-                fit = LargeFit.of(problem, penalty, control, self.n_init, rng)
+            fit = make_fit(problem, penalty, control, self.n_init, rng, by_em=solver == "em")
             results: Sequence[SolverResult]
             if len(rules) > 1 or rules[0].learns:
                 results = learned = fit.learn_rule(rules, () if only_from is None else (start,))
@@ -127,9 +122,10 @@ class LinearBagClassifier(Recorded, WaistClassifier):
             reporter.start(len(totals) - 1, len(results), totals[-1])
         return problem, totals
 
-    def _keep(self, problem: LinearBagProblem, best: SolverResult) -> None:
+    def _keep(self, problem: LinearBagProblem, best: SolverResult, alpha: float) -> None:
         """Set the fitted attributes that describe the model."""
-        self.log_likelihood_ = problem.point(best.x).log_likelihood
+        penalty = ElasticNet(alpha * self.l1_ratio, alpha * (1 - self.l1_ratio)).value(best.x)
+        self.log_likelihood_ = penalty - self.rule_.log_prior() - best.value
         coef, intercept = problem.scaling.to_original(best.x)
         self.coef_, self.intercept_ = coef[None, :], np.array([intercept])
 
@@ -207,7 +203,7 @@ class MILogisticRegression(LinearBagClassifier):
         latent labels, and bags in memory.
     tol : float, default=1e-6
         Tolerance of the optimality conditions, per unit of bag weight.
-    max_iter : int, default=200
+    max_iter : int, default=1000
         Maximum number of iterations per start.
     warm_start : bool, default=False
         Whether to use the solution of the previous fit as the only start.
@@ -245,11 +241,12 @@ class MILogisticRegression(LinearBagClassifier):
 
     Notes
     -----
-    An iteration costs a few products with the instance matrix. With an L1 penalty, the solver uses proximal
-    Newton steps on the relevant features. Without an L1 penalty, rules with latent labels are fitted by a
-    trust-region Newton method, and links by L-BFGS. The objective never increases. The paper maximizes the
-    or-likelihood by EM (see `solver`), which has the same optima but needs more passes over the data than
-    Newton's method. Log-odds are not clipped, and remain accurate beyond +-700.
+    An iteration costs a few products with the instance matrix, in the precision in which the instances are
+    stored. With an L1 penalty, the solver uses proximal Newton steps on the relevant features. Without an L1
+    penalty, it uses L-BFGS. If there are at least 240 bags for every feature, the fit begins on a sample of
+    the bags and continues with a few Newton steps on all bags, with an L1 penalty or up to 64 features. The
+    objective never increases. The paper maximizes the or-likelihood by EM (see `solver`), which has the same
+    optima but needs more passes over the data. Log-odds are not clipped, and remain accurate beyond +-700.
 
     References
     ----------
@@ -299,7 +296,7 @@ class MILogisticRegression(LinearBagClassifier):
         n_init: int = 5,
         solver: Literal["newton", "em"] = "newton",
         tol: float = 1e-6,
-        max_iter: int = 200,
+        max_iter: int = 1000,
         warm_start: bool = False,
         random_state: Seed = None,
         verbose: int = 0,
@@ -360,7 +357,7 @@ class MILogisticRegression(LinearBagClassifier):
                 checkpoint=location,
             )
             best = record_result(self, results)
-            self._keep(problem, best)
+            self._keep(problem, best, self.alpha)
             self._kept: Kept | None = None
             if self.alpha == 0:
                 tried = tuple((rule, problem.total * value) for rule, value in getattr(best, "tried", ()))

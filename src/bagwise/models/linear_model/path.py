@@ -19,7 +19,7 @@ from bagwise.data.blocks import Blocks
 from bagwise.models.base import BagsLike, affine_map, fit_scaler
 from bagwise.models.linear_model.engine.design import log_odds_of
 from bagwise.models.linear_model.engine.fit import fit_null
-from bagwise.models.linear_model.engine.large_fit import BagSample
+from bagwise.models.linear_model.engine.large_fit import BagSample, worth_sampling
 from bagwise.models.linear_model.engine.lasso import ColumnCopy, LassoProblem
 from bagwise.models.linear_model.engine.path import LargePath, PathSolver, both_ways_on
 from bagwise.models.linear_model.engine.problem import InMemoryProblem, make_problem
@@ -213,8 +213,9 @@ def fit_path(
     with blas_threads_for(blocks.n_values):
         # A smaller tolerance than for the path, so that the largest alpha is exact.
         null = blocks.exclusive(fit_null, problem, replace(control, tol=1e-3 * control.tol))
-        if isinstance(problem, InMemoryProblem):
-            lasso = LassoProblem(problem, ColumnCopy.of(problem.design), tol=control.tol)
+        if isinstance(problem, InMemoryProblem) or not worth_sampling(blocks):
+            copy = ColumnCopy.of(problem.design) if isinstance(problem, InMemoryProblem) else None
+            lasso = LassoProblem(problem, copy, tol=control.tol)
             solver = PathSolver(lasso, null, model.l1_ratio, control)
             alpha_max, learned = solver.alpha_max, solver.warm_models
             grid, is_automatic = _make_grid(alphas, eps, alpha_max)

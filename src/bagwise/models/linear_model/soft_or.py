@@ -105,8 +105,8 @@ class SoftORLogisticRegression(MILogisticRegression):
             verbose=verbose,
         )
 
-    def _keep(self, problem: Any, best: Any) -> None:
-        super()._keep(problem, best)
+    def _keep(self, problem: Any, best: Any, alpha: float) -> None:
+        super()._keep(problem, best, alpha)
         self.labeler_ = describe_labeler(problem, best)
 
     def predict_count(self, X: BagsLike, y: ArrayLike | None = None) -> np.ndarray:

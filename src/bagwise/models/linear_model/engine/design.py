@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._core.compiled.arrays import readonly, refuse_other_widths
+from bagwise._core.precision import to_compute
 from bagwise.data.blocks import Blocks, SelectColumns, TransformedBlocks
 from bagwise.models.base import affine_map, varying_features
 
@@ -81,18 +82,26 @@ class Scaling:
         coef = np.divide(coef, factor, out=np.zeros(self.n_features), where=factor != 0)
         return np.append(coef, intercept - coef @ shift)
 
+    def for_stored(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return coefficients and constants for the instances as they are stored, without the scaling."""
+        coef = theta[..., :-1]
+        return coef * self.factor, theta[..., -1] + coef @ self.shift
+
     def dot(self, theta: np.ndarray, X: Any) -> np.ndarray:
         """Compute the log-odds of every instance with one matrix product.
 
         `theta` may contain several parameter vectors as rows; the result then has one row for each of them.
         """
-        coef = theta[..., :-1]
-        return log_odds_of(X, coef * self.factor, theta[..., -1] + coef @ self.shift)
+        return log_odds_of(X, *self.for_stored(theta))
 
     def pull_back(self, by_instance: np.ndarray, X: Any) -> np.ndarray:
         """Convert derivatives with respect to log-odds into derivatives in the parameters: one product."""
-        total = by_instance.sum(axis=-1, keepdims=True)
-        by_coef = self.factor * sums_over_instances(by_instance, X) + self.shift * total
+        return self.gradient_of(sums_over_instances(by_instance, X), by_instance.sum(axis=-1))
+
+    def gradient_of(self, by_column: np.ndarray, total: np.ndarray | float) -> np.ndarray:
+        """Convert sums of derivatives times stored features, and of derivatives, to the parameters."""
+        total = np.asarray(total)[..., None]
+        by_coef = self.factor * by_column + self.shift * total
         return np.concatenate([by_coef, total if self.fit_intercept else 0.0 * total], axis=-1)
 
     def scale_moments(self, raw: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -114,8 +123,8 @@ class Design(Scaling):
 
     Parameters
     ----------
-    X : array or CSR matrix of shape (n_instances, n_features), float64
-        The instances.
+    X : array or CSR matrix of shape (n_instances, n_features)
+        The instances; a sparse matrix is in double precision.
     offsets : array of shape (n_bags + 1,)
         Index of the first instance of every bag.
     **scaling
@@ -139,7 +148,7 @@ class Design(Scaling):
         elif 8 * len(columns) * self.X.shape[0] > COPY_BYTES:
             return None
         else:
-            X = np.asfortranarray(self.X[:, columns])
+            X = np.asfortranarray(self.X[:, columns], dtype=np.float64)
         factor, shift = self.factor[columns], self.shift[columns]
         return Design(X, self.offsets, factor=factor, shift=shift, fit_intercept=self.fit_intercept)
 
@@ -148,10 +157,14 @@ class Design(Scaling):
 
 
 def make_design(X: Any, offsets: np.ndarray, scaler: Any, *, fit_intercept: bool = True) -> Design:
-    """Prepare instances in memory for a linear model, in double precision."""
+    """Prepare instances in memory for a linear model, in single or double precision."""
     transform, scaling = _ways_to_scale(scaler, fit_intercept=fit_intercept)
-    X = (X if transform is None else transform(X)).astype(np.float64, copy=False)
-    return Design(X if sp.issparse(X) else np.ascontiguousarray(X), offsets, **scaling)
+    X = X if transform is None else transform(X)
+    if sp.issparse(X):
+        return Design(X.astype(np.float64, copy=False), offsets, **scaling)
+    if X.dtype not in (np.float32, np.float64):
+        X = to_compute(X)
+    return Design(np.ascontiguousarray(X), offsets, **scaling)
 
 
 def scaled_blocks(blocks: Blocks, scaler: Any, *, fit_intercept: bool = True) -> tuple[Blocks, Scaling]:
@@ -196,13 +209,13 @@ def log_odds_of(X: Any, coef: np.ndarray, constant: np.ndarray) -> np.ndarray:
         return np.repeat(constant[..., None], X.shape[0], axis=-1)
     if not _is_single(X):
         return coef @ X.T + constant[..., None]
+    if coef.ndim > 1:
+        return np.array([log_odds_of(X, *row) for row in zip(coef, constant, strict=True)])
     from bagwise._core.compiled.rows import row_products
 
-    (X,) = readonly(X)
-    log_odds = np.empty((*coef.shape[:-1], X.shape[0]))
-    for at in np.ndindex(coef.shape[:-1]):
-        refuse_other_widths(X, coef[at])
-        row_products(X, *readonly(coef[at]), float(constant[at]), log_odds[at])
+    refuse_other_widths(X, coef)
+    log_odds = np.empty(X.shape[0])
+    row_products(*readonly(X, coef), float(constant), log_odds)
     return log_odds
 
 
@@ -210,12 +223,12 @@ def sums_over_instances(by_instance: np.ndarray, X: Any) -> np.ndarray:
     """Return ``by_instance @ X``: shape (n_features,), or (n, n_features) for n rows."""
     if not _is_single(X):
         return by_instance @ X
+    if by_instance.ndim > 1:
+        return np.array([sums_over_instances(row, X) for row in by_instance])
     from bagwise._core.compiled.rows import column_products
 
-    (X,) = readonly(X)
-    sums = np.empty((*by_instance.shape[:-1], X.shape[1]))
-    for at in np.ndindex(by_instance.shape[:-1]):
-        column_products(X, *readonly(by_instance[at]), sums[at])
+    sums = np.empty(X.shape[1])
+    column_products(*readonly(X, by_instance), sums)
     return sums
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,8 @@ from bagwise.solvers.working_set import ElasticNet
 # Steps of the warm-started path, candidates kept after each step, and features of a random start. On noisy-or
 # problems of 100 bags x 3 x 100 features, the result is within 0.1 % of the best of 100 random starts.
 _STEPS, _CARRIED, _SCREENED = 8, 10, 100
+# Tolerance of a random start, relative to the L1 strength.
+_ROUGHLY = 0.01
 # Solutions whose objectives differ by less than this relative amount are the same.
 _ALIKE = 1e-5
 # The search stops after this many consecutive random starts without a new solution.
@@ -41,26 +43,33 @@ def fit_null(problem: LinearBagProblem, control: Control) -> np.ndarray:
     represented by a single weighted bag. The cost therefore depends on the number of different sizes, not on
     the number of instances.
     """
-    sizes = np.diff(problem.offsets)
     labels, label = np.unique(problem.y, return_inverse=True)
-    _, first, kind = np.unique(sizes * len(labels) + label, return_index=True, return_inverse=True)
-    offsets = np.append(0, np.cumsum(sizes[first]))
+    kind = len(labels) * np.diff(problem.offsets) + label
+    kinds = np.flatnonzero(np.bincount(kind))
+    offsets = np.append(0, np.cumsum(kinds // len(labels)))
     alike = Design(np.empty((offsets[-1], 0)), offsets, fit_intercept=problem.scaling.fit_intercept)
-    weight = np.bincount(kind, problem.blocks.weight)
-    alone = InMemoryProblem(alike, problem.y[first], weight, problem.rule)
+    weight = np.bincount(kind, problem.blocks.weight)[kinds]
+    alone = InMemoryProblem(alike, labels[kinds % len(labels)], weight, problem.rule)
     result = _minimise_smoothly(alone, np.zeros(1), control.without_checkpoint())
     return np.append(np.zeros(problem.n_features), result.x)
 
 
 def _minimise_smoothly(problem: LinearBagProblem, start: np.ndarray, control: Control) -> SolverResult:
-    """Minimize by a trust-region Newton method for rules with latent labels, and by L-BFGS for links."""
-    return minimize_smooth(
-        problem.value_and_gradient,
-        start,
-        control,
-        hessian_product=problem.hessian_product if problem.rule.has_latent_labels else None,
-        has_kinks=problem.has_kinks,
-    )
+    """Minimize without an L1 norm: by L-BFGS, and by Newton's method if this stalls with few features."""
+    result = minimize_smooth(problem.value_and_gradient, start, control, has_kinks=problem.has_kinks)
+    if result.status is not Status.STALLED or not problem.has_few_features:
+        return result
+    more = _by_newton(problem, result.x, control)
+    if more.value >= result.value and not more.converged:
+        return result
+    # The objective can only increase by rounding.
+    history = (*result.history, *(min(value, result.value) for value in more.history[1:]))
+    return replace(more, value=history[-1], n_iter=len(history) - 1, history=history)
+
+
+def _by_newton(problem: LinearBagProblem, start: np.ndarray, control: Control) -> L1Result:
+    lasso = LassoProblem(problem.without_ridge(), None, tol=control.tol)
+    return minimize_l1(lasso, start, ElasticNet(0.0, problem.ridge), control)
 
 
 @dataclass(frozen=True)
@@ -96,7 +105,7 @@ class Fit:
     @classmethod
     def of(
         cls,
-        problem: InMemoryProblem,
+        problem: LinearBagProblem,
         penalty: ElasticNet,
         control: Control,
         n_init: int,
@@ -104,8 +113,10 @@ class Fit:
         *,
         by_em: bool = False,
     ) -> Fit:
-        """Set up fits of a problem in memory, with a copy of the instances if the solver uses it."""
-        copy = ColumnCopy.of(problem.design) if penalty.l1 and not by_em else None
+        """Set up fits, with a copy of the instances if they are in memory and the solver uses it."""
+        copy = None
+        if isinstance(problem, InMemoryProblem) and penalty.l1 and not by_em:
+            copy = ColumnCopy.of(problem.design)
         return cls(problem, penalty, control, n_init, rng, copy, by_em)
 
     def under(self, rule: Rule) -> Fit:
@@ -115,15 +126,13 @@ class Fit:
     def solve(self, start: np.ndarray, warm_models: Sequence[WarmModel] = ()) -> SolverResult:
         """Minimize from one start.
 
-        Problems with an L1 norm are solved by proximal Newton steps. Large data use proximal Newton steps as
-        well, because every evaluation is a pass over all bags: each step needs the curvature matrix once
-        instead of many Hessian-vector products. `warm_models` are as in `minimize_l1`.
+        Problems with an L1 norm, or with `warm_models` as in `minimize_l1`, are solved by proximal Newton
+        steps.
         """
         problem, penalty, control = self.problem, self.penalty, self.control
-        is_large = not isinstance(problem, InMemoryProblem)
         if self.by_em and isinstance(problem, InMemoryProblem):
             return minimize_by_em(problem.without_ridge(), start, penalty, control)
-        if penalty.l1 or (is_large and not problem.has_kinks):
+        if penalty.l1 or (warm_models and not problem.has_kinks):
             lasso = LassoProblem(problem.without_ridge(), self.copy, tol=control.tol)
             result = minimize_l1(lasso, start, penalty, control, warm_models=warm_models)
             return finish(lasso, [result], control)[0]
@@ -187,7 +196,9 @@ def search_l1(
     if problem.bags.is_convex or problem.has_kinks:
         return finish(problem, [minimize_l1(problem, start, penalty, control)], control)
     gradient = np.abs((problem.point(null) if around is not None else start).gradient[:-1])
-    screened = np.argsort(-gradient, kind="stable")[:_SCREENED]
+    screened = np.sort(np.argsort(-gradient, kind="stable")[:_SCREENED])
+    few = problem.bags.select(screened) if 2 * len(screened) <= problem.n_features else None
+    screen = None if few is None else ScreenedProblem(LassoProblem(few, None, tol=control.tol), screened)
     top = float(gradient.max(initial=0.0))
     is_path = around is None and penalty.l1 < top
     candidates: list[Any] = [start]
@@ -195,7 +206,11 @@ def search_l1(
     for l1 in np.geomspace(top, penalty.l1, _STEPS) if is_path else [penalty.l1]:
         randoms = np.tile(null, (n_init, 1))
         randoms[:, screened] = rng.normal(scale=0.3, size=(n_init, len(screened)))
-        results = _step(problem, candidates, randoms, penalty._replace(l1=float(l1)), control)
+        at_l1 = penalty._replace(l1=float(l1))
+        results = _step(problem, screen, candidates, randoms, at_l1, control)
+        if not isinstance(problem.bags, InMemoryProblem):
+            # Only the best candidate keeps a copy of the features of large data.
+            results[1:] = [replace(result, restriction=None, model=None) for result in results[1:]]
         if control.is_stopped:
             # Evaluate the current solution with the final penalty.
             current = minimize_l1(problem, results[0], penalty, replace(control, max_iter=0))
@@ -204,10 +219,25 @@ def search_l1(
     return finish(problem, results, control)
 
 
+class ScreenedProblem(NamedTuple):
+    """A problem with only the features in which random starts differ, and the columns of these features."""
+
+    problem: LassoProblem
+    columns: np.ndarray
+
+
 def _step(
-    problem: LassoProblem, candidates: list[Any], randoms: np.ndarray, penalty: ElasticNet, control: Control
+    problem: LassoProblem,
+    screen: ScreenedProblem | None,
+    candidates: list[Any],
+    randoms: np.ndarray,
+    penalty: ElasticNet,
+    control: Control,
 ) -> list[L1Result]:
-    """Minimize from all candidates and random starts; return the distinct solutions, best first."""
+    """Minimize from all candidates and random starts; return the distinct solutions, best first.
+
+    Random starts first fit the features of `screen` alone, roughly, because this costs little.
+    """
     results: list[L1Result] = []
     for candidate in candidates:
         results = _distinct([*results, minimize_l1(problem, candidate, penalty, control)])
@@ -216,6 +246,10 @@ def _step(
     n_idle = 0
     for x in randoms:
         n_known = len(results)
+        if screen is not None:
+            entries = np.append(screen.columns, -1)
+            roughly = replace(control, tol=max(control.tol, _ROUGHLY * penalty.l1))
+            x[entries] = minimize_l1(screen.problem, x[entries], penalty, roughly).x
         results = _distinct([*results, minimize_l1(problem, x, penalty, control)])
         n_idle = n_idle + 1 if len(results) == n_known else 0
         if n_idle == _IDLE or control.is_stopped:

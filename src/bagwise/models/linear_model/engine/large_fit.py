@@ -1,9 +1,9 @@
-"""Fits for large data in any location: on a sample first, then on all bags.
+"""Fits for many bags in any location: on a sample first, then on all bags.
 
-A fit on a sample of two million values locates the optima and selects the best of several rules, up to
-sampling error. A few steps of Newton's method, each with one pass over all bags, then lead to an optimum on
-all bags. This optimum is exact: the sample only provides the start. Several solutions on the sample share
-their passes.
+A fit on a sample locates the optima and selects the best of several rules, up to sampling error. A few steps
+of Newton's method, each with one pass over all bags, then lead to an optimum on all bags. This optimum is
+exact: the sample only provides the start. Several solutions on the sample share their passes. A sample is
+only used if it has many more bags than features. `make_fit` makes this decision.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from bagwise.solvers.quadratic import QuadraticModel
 from bagwise.solvers.result import SolverResult, plain_of, result_of
 from bagwise.solvers.working_set import ElasticNet, with_likely
 
-# Sample size: 2**21 values, at most 1/24 of the data; with many features, at least 50 instances for each
-# feature, but at most 2**23 values.
-_SAMPLE_VALUES, _SHARE, _PER_FEATURE, _MOST_VALUES = 2**21, 24, 50, 2**23
+# A sample has 2**21 values, but at most 1/24 of the bags and at least ten bags per feature. With fewer bags,
+# its optimum is too far from that of all bags.
+_SAMPLE_VALUES, _SHARE, _BAGS_PER_FEATURE = 2**21, 24, 10
 # Up to this number of features, the curvature of the sample is computed for all features.
 _ALL_COLUMNS = 256
 # Solutions on the sample with smaller relative differences of values and parameters are the same optimum.
@@ -51,12 +51,16 @@ class BagSample(NamedTuple):
     weight: np.ndarray
 
 
+def worth_sampling(blocks: Blocks) -> bool:
+    """Return whether there are enough bags for a sample with many more bags than features."""
+    return len(blocks.weight) >= _SHARE * _BAGS_PER_FEATURE * max(1, blocks.n_features)
+
+
 def draw_sample(blocks: Blocks, rng: np.random.RandomState) -> BagSample:
-    """Draw a sample that is large enough for a search, in one pass."""
-    enough = min(_SAMPLE_VALUES, blocks.n_values // _SHARE)
-    values = min(_MOST_VALUES, max(enough, _PER_FEATURE * blocks.n_features**2))
-    n_instances = int(np.ceil(values * blocks.n_instances / max(1, blocks.n_values)))
-    return BagSample(*sample_bags(blocks, n_instances, rng), blocks.weight)
+    """Draw a sample of bags that are `worth_sampling`, in one pass."""
+    share = min(1.0 / _SHARE, _SAMPLE_VALUES / max(1, blocks.n_values))
+    share = max(share, _BAGS_PER_FEATURE * blocks.n_features / blocks.n_bags)
+    return BagSample(*sample_bags(blocks, int(np.ceil(share * blocks.n_instances)), rng), blocks.weight)
 
 
 def on_sample(problem: LinearBagProblem, sample: BagSample) -> InMemoryProblem:
@@ -118,9 +122,29 @@ def _is_same(result: SolverResult, other: SolverResult) -> bool:
     return bool(np.abs(result.x - other.x).max() <= _SAME_PARAMETERS * np.abs(other.x).max())
 
 
+def make_fit(
+    problem: LinearBagProblem,
+    penalty: ElasticNet,
+    control: Control,
+    n_init: int,
+    rng: np.random.RandomState,
+    *,
+    by_em: bool = False,
+) -> Fit | LargeFit:
+    """Set up fits of a problem; they begin on a sample of the bags if there are enough bags for it.
+
+    L-BFGS for one fixed rule needs so few passes that a sample would save nothing.
+    """
+    is_short = not (penalty.l1 or problem.has_few_features or problem.rule.learns)
+    if by_em or is_short or not worth_sampling(problem.blocks):
+        return Fit.of(problem, penalty, control, n_init, rng, by_em=by_em)
+    sample = on_sample(problem, draw_sample(problem.blocks.untransformed, rng))
+    return LargeFit(problem, Fit.of(sample, penalty, control, n_init, rng))
+
+
 @dataclass(frozen=True)
 class LargeFit:
-    """Fits of a problem on all bags of a large data set.
+    """Fits of a problem on many bags, which begin on a sample.
 
     Attributes
     ----------
@@ -132,19 +156,6 @@ class LargeFit:
 
     problem: LinearBagProblem
     sample_fit: Fit
-
-    @classmethod
-    def of(
-        cls,
-        problem: LinearBagProblem,
-        penalty: ElasticNet,
-        control: Control,
-        n_init: int,
-        rng: np.random.RandomState,
-    ) -> LargeFit:
-        """Draw a sample and set up fits of a problem."""
-        sample = on_sample(problem, draw_sample(problem.blocks.untransformed, rng))
-        return cls(problem, Fit.of(sample, penalty, control, n_init, rng))
 
     def solve(self, start: np.ndarray) -> SolverResult:
         """Minimize from one start."""

@@ -17,7 +17,7 @@ from numpy.linalg import norm
 
 from bagwise.models.linear_model.engine.design import COPY_BYTES, Design
 from bagwise.models.linear_model.engine.moments import CurvatureMoments, are_moderate
-from bagwise.models.linear_model.engine.problem import BagPoint, LinearBagProblem
+from bagwise.models.linear_model.engine.problem import BagPoint, InMemoryProblem, LinearBagProblem
 
 # Above this size, products dominate the cost of a step, and the copy saves most of it. Smaller matrices stay
 # in the processor's cache.
@@ -141,8 +141,10 @@ class LassoProblem:
 
     def enter(self, point: BagPoint) -> BagPoint:
         """Convert a point of the whole problem, whose other coefficients are zero, to this problem."""
-        if self._entries is None:
+        if self._entries is None or self._whole is None:
             return point
+        if not isinstance(self._whole.bags, InMemoryProblem):
+            return self.bags.point(point.x[self._entries])
         return replace(point, x=point.x[self._entries], gradient=point.gradient[self._entries])
 
     def lift(self, point: BagPoint, base: BagPoint) -> BagPoint:
@@ -150,6 +152,8 @@ class LassoProblem:
         if self._whole is None:
             return point
         x = self._scattered(point.x)
+        if not isinstance(self._whole.bags, InMemoryProblem):
+            return self._whole.bags.point(x)
         if self._copy is None:
             wide = replace(point, x=x)
             return replace(wide, gradient=self._whole.bags.gradient_of(wide))

@@ -12,11 +12,24 @@ from functools import cached_property
 from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
+import scipy.sparse as sp
 
-from bagwise.data.blocks import Block, Blocks, MemoryBlocks, Sums
-from bagwise.models.linear_model.engine.design import Design, Scaling, make_design, scaled_blocks
+from bagwise.data.blocks import Block, Blocks, MemoryBlocks, SelectColumns, Sums
+from bagwise.models.linear_model.engine.design import (
+    Design,
+    Scaling,
+    log_odds_of,
+    make_design,
+    scaled_blocks,
+    sums_over_instances,
+)
 from bagwise.models.linear_model.engine.moments import moments_of
 from bagwise.rules import Rule
+
+# With more features, the curvature in all pairs of features costs more than many evaluations.
+_FEW_FEATURES = 64
+# A copy of some features of large data has at most the size of the instances divided by this number.
+_MOST_COPIED = 5
 
 
 def make_problem(
@@ -72,33 +85,40 @@ class BagPoint:
 
 
 class Look(NamedTuple):
-    """Result for one block at one set of parameters; ``+`` adds the sums and joins the instance values."""
+    """Result for one block at one set of parameters; ``+`` adds the sums and joins the instance values.
+
+    `by_column` and `slope` are the derivatives of the log-likelihood in the coefficients of the stored
+    features and in a constant.
+    """
 
     log_likelihood: float
-    gradient: np.ndarray
+    by_column: np.ndarray
+    slope: float
     log_odds: np.ndarray
     by_instance: np.ndarray
 
     def __add__(self, other: Any) -> Any:
         return Look(
             self.log_likelihood + other.log_likelihood,
-            self.gradient + other.gradient,
+            self.by_column + other.by_column,
+            self.slope + other.slope,
             np.concatenate([self.log_odds, other.log_odds]),
             np.concatenate([self.by_instance, other.by_instance]),
         )
 
 
-def look_at(block: Block, x: np.ndarray, scaling: Scaling, rule: Rule) -> Look:
-    """Return the weighted log-likelihood of a block, its gradient, and the values of the instances."""
-    log_odds = scaling.dot(x, block.X)
+def look_at(block: Block, coef: np.ndarray, constant: np.ndarray, rule: Rule) -> Look:
+    """Return the weighted log-likelihood of a block, its derivatives, and the values of the instances."""
+    log_odds = log_odds_of(block.X, coef, constant)
     by_bag, by_instance = rule.gradient(log_odds, block.offsets, block.y)
-    gradient = scaling.pull_back(block.weight_of_each * by_instance, block.X)
-    return Look(float(block.weight @ by_bag), gradient, log_odds, by_instance)
+    weighted = block.weight_of_each * by_instance
+    by_column = sums_over_instances(weighted, block.X)
+    return Look(float(block.weight @ by_bag), by_column, weighted.sum(), log_odds, by_instance)
 
 
-def evaluate(block: Block, x: np.ndarray, scaling: Scaling, rule: Rule) -> Sums:
-    """Return the weighted log-likelihood of a block and its gradient, without values of instances."""
-    return Sums(look_at(block, x, scaling, rule)[:2])
+def evaluate(block: Block, coef: np.ndarray, constant: np.ndarray, rule: Rule) -> Sums:
+    """Return the weighted log-likelihood of a block and its derivatives, without values of instances."""
+    return Sums(look_at(block, coef, constant, rule)[:3])
 
 
 def curvature_of(
@@ -110,6 +130,10 @@ def curvature_of(
     return moments_of(
         block.X, columns, weight * diagonal, np.sqrt(weight) * factor, block.offsets, rough=rough
     )
+
+
+def _columns_in(block: Block, columns: np.ndarray) -> np.ndarray:
+    return SelectColumns(columns)(block.X.toarray() if sp.issparse(block.X) else block.X)
 
 
 def hessian_times(block: Block, x: np.ndarray, v: np.ndarray, scaling: Scaling, rule: Rule) -> np.ndarray:
@@ -159,6 +183,11 @@ class LinearBagProblem:
         self.has_kinks = not rule.is_smooth
 
     @property
+    def has_few_features(self) -> bool:
+        """Whether the curvature in all pairs of features costs little."""
+        return self.n_features <= _FEW_FEATURES
+
+    @property
     def is_convex(self) -> bool:
         """Whether all bags have one instance, so that every rule is (convex) logistic regression."""
         return bool((np.diff(self.offsets) == 1).all())
@@ -179,14 +208,29 @@ class LinearBagProblem:
         return LinearBagProblem(blocks, self.scaling, self.rule, ridge=self.ridge)
 
     def select(self, columns: np.ndarray) -> LinearBagProblem | None:
-        """Return the problem restricted to these coefficients; None if it needs too large a copy."""
-        return None
+        """Return the problem restricted to these coefficients; None if it needs too large a copy.
+
+        The features are copied into memory, in one pass. With few features, the vectors with a value for
+        every instance would need more memory than the copy.
+        """
+        if self.has_few_features or _MOST_COPIED * len(columns) > self.n_features:
+            return None
+        factor, shift = self.scaling.factor[columns], self.scaling.shift[columns]
+        design = Design(
+            self.blocks.joined(_columns_in, columns),
+            self.offsets,
+            factor=factor,
+            shift=shift,
+            fit_intercept=self.scaling.fit_intercept,
+        )
+        return InMemoryProblem(design, self.y, self.blocks.weight, self.rule, ridge=self.ridge)
 
     # ------------------------------------------------------------ points and curvature
 
     def point(self, x: np.ndarray) -> BagPoint:
         """Compute value and gradient in one pass over the bags."""
-        return self.make_point(x, *self.blocks.total(evaluate, x, self.scaling, self.rule))
+        log_likelihood, *derivatives = self.blocks.total(evaluate, *self.scaling.for_stored(x), self.rule)
+        return self.make_point(x, log_likelihood, self.scaling.gradient_of(*derivatives))
 
     def make_point(
         self, x: np.ndarray, log_likelihood: float, gradient: np.ndarray, **fields: Any
@@ -220,7 +264,7 @@ class LinearBagProblem:
 
     def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the objective and its gradient."""
-        point = self.point(x.copy())
+        point = LinearBagProblem.point(self, x)  # without values of instances
         return point.value, point.gradient
 
     def hessian_product(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -236,7 +280,7 @@ class LinearBagProblem:
 class InMemoryProblem(LinearBagProblem):
     """`LinearBagProblem` for instances in memory, whose points store the log-odds of all instances.
 
-    Curvature, Hessian products and nearby points then need one product fewer with the instances.
+    Curvature and nearby points then need one product fewer with the instances.
 
     Parameters
     ----------
@@ -253,7 +297,6 @@ class InMemoryProblem(LinearBagProblem):
         self.design = design
         # Bag weights, normalized to the sum 1.
         self.weight = weight / self.total
-        self._last: BagPoint | None = None
 
     def _with(self, rule: Rule, ridge: float) -> InMemoryProblem:
         problem = InMemoryProblem(self.design, self.y, self.blocks.weight, rule, ridge=ridge)
@@ -279,9 +322,10 @@ class InMemoryProblem(LinearBagProblem):
 
     def point(self, x: np.ndarray) -> BagPoint:
         """Compute value and gradient in one pass over the instances."""
-        look = self.blocks.total(look_at, x, self.design, self.rule)
+        look = self.blocks.total(look_at, *self.design.for_stored(x), self.rule)
+        gradient = self.design.gradient_of(look.by_column, look.slope)
         return self.make_point(
-            x, look.log_likelihood, look.gradient, log_odds=look.log_odds, by_instance=look.by_instance
+            x, look.log_likelihood, gradient, log_odds=look.log_odds, by_instance=look.by_instance
         )
 
     def points(self, xs: list[np.ndarray]) -> list[BagPoint]:
@@ -339,22 +383,6 @@ class InMemoryProblem(LinearBagProblem):
         diagonal, factor = self.rule.curvature(point.log_odds, self.offsets, self.y)
         return self.instance_weight * diagonal, np.sqrt(self.instance_weight) * factor
 
-    def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the objective and its gradient; the point is stored for Hessian products at `x`."""
-        self._last = self.point(x.copy())
-        return self._last.value, self._last.gradient
-
-    def hessian_product(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return the product of the exact Hessian at `x` with `v`, for rules with latent labels."""
-        if self._last is None or not np.array_equal(self._last.x, x):
-            self._last = self.point(x.copy())
-        product = -self.blocks.total(
-            _hessian_in, self.offsets, self._last.log_odds, v, self.design, self.rule
-        )
-        product /= self.total
-        product[:-1] += self.ridge * v[:-1]
-        return product
-
 
 def _moments_in(
     block: Block,
@@ -366,11 +394,3 @@ def _moments_in(
 ) -> np.ndarray:
     rows = block.rows(offsets[block.first :])
     return moments_of(block.X, columns, diagonal[rows], factor[rows], block.offsets, rough=rough)
-
-
-def _hessian_in(
-    block: Block, offsets: np.ndarray, log_odds: np.ndarray, v: np.ndarray, design: Design, rule: Rule
-) -> np.ndarray:
-    along, rows = design.dot(v, block.X), block.rows(offsets[block.first :])
-    curved = rule.hessian_product(log_odds[rows], block.offsets, block.y, along)
-    return design.pull_back(block.weight_of_each * curved, block.X)
