@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     """Read the file and show the findings."""
     if (arguments.file is None) == (arguments.splits is None):
-        raise CommandError("expected either DATA or --splits FILE ...; see bagwise check --help.")
+        raise CommandError("usage: bagwise check DATA, or bagwise check --splits FILE ... (not both).")
     if arguments.splits is not None:
         return _check_splits(arguments, screen)
     if arguments.patient is not None:
