@@ -70,6 +70,7 @@ def test_expected_failures_name_existing_checks_of_scikit_learn():
     assert not {name: misspelt for name, misspelt in unknown.items() if misspelt}
 
 
+@pytest.mark.filterwarnings("ignore::bagwise.exceptions.ClassPriorWarning")
 @pytest.mark.parametrize("estimator", marked(EXAMPLES))
 def test_iterative_fits_log_progress_if_verbose(estimator, caplog):
     data = make_noisy_or_bags(40, random_state=0)

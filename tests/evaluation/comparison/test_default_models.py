@@ -138,6 +138,7 @@ def test_every_model_that_is_taken_runs(kind, data, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:negative bags seem:bagwise.exceptions.ClassPriorWarning")
 def test_positive_and_unlabeled_bags_have_models_and_scores_of_their_own():
     full = make_noisy_or_bags(600, coef=[6.0, -6.0], intercept=-10.0, random_state=0)
     data = make_positive_unlabeled(
