@@ -154,8 +154,8 @@ def choose(
         in_memory = [name for name in families if name not in _ON_FILES]
         if in_memory and not is_held:
             raise ValueError(
-                f"families contains {in_memory[0]!r}, which needs all instances in memory; pass scan.load() if "
-                f"they fit, or use families from {', '.join(map(repr, _ON_FILES))}."
+                f"families contains {in_memory[0]!r}, which needs all instances in memory; pass scan.load() "
+                f"if they fit, or use families from {', '.join(map(repr, _ON_FILES))}."
             )
         return Choice(tuple(families), is_standard=assumption is not None)
     if assumption is not None:

@@ -54,7 +54,8 @@ class Vote:
     predicts_instances : bool
         Whether any part scores instances.
     training : TrainingBags or None
-        The training bags; None if no part needs them, if they are in files, and in model files of bagwise 0.2.
+        The training bags; None if no part needs them, if they are in files, and in model files of
+        bagwise 0.2.
     """
 
     parts: list[Any]
