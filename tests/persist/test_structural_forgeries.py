@@ -218,6 +218,16 @@ FORGERIES = {
         coef(lambda _: forging.call("builtins.range", forging.value("9"))),
         "'9' is not",
     ),
+    "a long range": (
+        LINEAR,
+        coef(lambda _: forging.call("builtins.range", forging.value(10**9))),
+        r"range\(0, 1000000000\) has more than 1,000,000 values",
+    ),
+    "a range without steps": (
+        LINEAR,
+        coef(lambda _: forging.call("builtins.range", *map(forging.value, (0, 9, 0)))),
+        "range has the step 0",
+    ),
     "a set of a number": (
         LINEAR,
         coef(lambda _: forging.call("builtins.frozenset", forging.value(9))),

@@ -22,6 +22,7 @@ _KEYS = ("__loader__", "__module__", "__class__")
 _SUFFIXES = {"BytesNode": ".bin", "NdArrayNode": ".npy", "SparseMatrixNode": ".npz"}
 # The largest pool of numpy's seed sequences; the default is 4, and mixing takes the square of its size.
 _LARGEST_POOL = 64
+_LONGEST_RANGE = 10**6
 _SEED_SEQUENCE = {"entropy", "n_children_spawned", "pool_size", "spawn_key"}
 
 
@@ -263,8 +264,11 @@ def _call(node: Node) -> list[Node]:
     items = _items(arguments)
     if node["__class__"] == "range":
         _require(1 <= len(items) <= 3, f"range has {len(items)} arguments")
-        for item in items:
-            _integer(item)
+        bounds = [_integer(item) for item in items]
+        _require(bounds[2:] != [0], "range has the step 0")
+        values = range(*bounds)
+        # A search in a longer range (`"name" in range(10**9)`) takes seconds or more.
+        _require(not values[_LONGEST_RANGE:], f"{values} has more than {_LONGEST_RANGE:,} values")
     else:
         _require(len(items) == 1 and _loader(items[0]) == "ListNode", "frozenset has other than one list")
     return [arguments]
