@@ -736,7 +736,7 @@ def check_container(X: Any) -> None:
     if isinstance(X, (list, tuple)) and len(X) == 0:
         raise ValueError("X is an empty list; expected at least one bag, such as [X] for one 2-D array X.")
     name = type(X).__name__
-    if isinstance(X, Mapping):
+    if isinstance(X, Mapping) and not sp.issparse(X):  # dok_array is a dict
         remedy = "pass Bags.from_list(X.values(), ids=list(X)), with the labels in the order of X"
     elif hasattr(X, "groupings") or hasattr(X, "ngroups"):
         remedy = "pass Bags.from_frame(frame, bag=NAME) with the column that groups the frame"
