@@ -209,3 +209,14 @@ def test_a_large_bag_is_predicted_in_blocks(large_from):
     whole = model.predict_proba(DATA.bags)
     large_from(10, block_bytes=8 * 3 * 5)
     np.testing.assert_array_equal(model.predict_proba(Bags.from_list(list(DATA.bags))), whole)
+
+
+@pytest.mark.parametrize("n_values", [3, 40, 10_000])
+def test_the_first_columns_are_those_of_the_whole_order(n_values):
+    """With few distinct values, ties extend beyond the columns that are sorted first."""
+    rng = np.random.default_rng(n_values)
+    distances = rng.integers(1, n_values, (30, 200)) * (1.0 + 1e-15 * rng.integers(0, 2, (30, 200)))
+    labels = rng.integers(0, 3, 200)
+    whole = nearest_first(distances, labels)
+    for n in (1, 2, 7, 96, 199, 200, 300):
+        np.testing.assert_array_equal(nearest_first(distances, labels, n), whole[:, :n])

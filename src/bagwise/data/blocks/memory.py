@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +20,9 @@ from bagwise.data.blocks.sharing import n_threads, share_out
 
 # Number of blocks per thread that are computed before their results are passed on.
 _AT_A_TIME = 8
+
+# Memory of converted blocks, which all objects share; it is freed with the last of them.
+_BUFFERS: WeakValueDictionary[str, Buffers] = WeakValueDictionary()
 
 
 class MemoryBlocks(Blocks):
@@ -66,8 +70,9 @@ class MemoryBlocks(Blocks):
         self.n_blocks = len(self._runs)
         self._in_threads = in_threads
         is_array = isinstance(X, np.ndarray) and X.dtype != object
-        # Memory of converted blocks.
-        self._buffers = Buffers() if is_array and X.dtype not in (np.float32, np.float64) else None
+        self._buffers = None
+        if is_array and X.dtype not in (np.float32, np.float64):
+            self._buffers = _BUFFERS.setdefault("converted", Buffers())
 
     @property
     def whole(self) -> Any:

@@ -34,8 +34,10 @@ NEIGHBORS_CONSTRAINTS: dict[str, Any] = {
 EQUAL = 1e-12
 
 
-def nearest_first(distances: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Order the columns of every row by distance; for ties, the largest class index comes first.
+def nearest_first(distances: np.ndarray, labels: np.ndarray, n: int | None = None) -> np.ndarray:
+    """Order the columns of every row by distance, and return the first `n`, or all.
+
+    For ties, the largest class index comes first.
 
     The labels of the nearest bags therefore do not depend on the order of the columns. Within a class, tied
     columns keep their order. Distances with a relative difference below 1e-12 are tied, so that rounding
@@ -48,14 +50,28 @@ def nearest_first(distances: np.ndarray, labels: np.ndarray) -> np.ndarray:
     >>> nearest_first(np.array([[1.0 + 1e-15, 1.0, 0.5]]), np.array([0, 1, 1]))
     array([[2, 1, 0]])
     """
-    order = np.argsort(distances, axis=1, kind="stable")
-    rising = np.take_along_axis(distances, order, axis=1)
-    is_further = rising[:, 1:] > rising[:, :-1] * (1.0 + EQUAL)
-    rank = np.concatenate([np.zeros((len(order), 1), np.int64), np.cumsum(is_further, axis=1)], axis=1)
+    width = distances.shape[1]
+    n = width if n is None else min(n, width)
+    n_sorted = 2 * n + 8
+    if n_sorted < width:
+        # It suffices to sort the nearest columns if they contain all that are tied with the last result.
+        columns = np.argpartition(distances, n_sorted, axis=1)[:, :n_sorted]
+        order, rank = _ranks(np.take_along_axis(distances, columns, axis=1))
+        order = np.take_along_axis(columns, order, axis=1)
+    if n_sorted >= width or not (rank[:, n - 1] < rank[:, -1]).all():
+        order, rank = _ranks(distances)
     by_class = np.empty(len(labels), dtype=np.int64)
     by_class[np.argsort(-labels, kind="stable")] = np.arange(len(labels))
     within = by_class[order]
-    return np.take_along_axis(order, np.argsort(rank * order.shape[1] + within, axis=1), axis=1)
+    return np.take_along_axis(order, np.argsort(rank * width + within, axis=1)[:, :n], axis=1)
+
+
+def _ranks(distances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the order of the columns of every row by distance, and their ranks in this order."""
+    order = np.argsort(distances, axis=1, kind="stable")
+    rising = np.take_along_axis(distances, order, axis=1)
+    is_further = rising[:, 1:] > rising[:, :-1] * (1.0 + EQUAL)
+    return order, np.concatenate([np.zeros((len(order), 1), np.int64), np.cumsum(is_further, axis=1)], axis=1)
 
 
 def _compares_instances(model: Any) -> bool:
@@ -161,7 +177,7 @@ class NeighborsClassifier(Scaled, BagClassifier):
     def _nearest_pairs(self, bags: Bags) -> np.ndarray:
         distances, scaled, training = self._distances(bags), self._scaled(bags), self.bags_
         assert training is not None  # precomputed distances have no instances
-        nearest = nearest_first(distances, self.labels_)[:, : self._n_nearest]
+        nearest = nearest_first(distances, self.labels_, self._n_nearest)
         pairs = np.empty((*nearest.shape, 4))
         for i, row in enumerate(nearest):
             for j, other in enumerate(row):

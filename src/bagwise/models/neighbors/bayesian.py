@@ -109,7 +109,7 @@ class BayesianKNNClassifier(NeighborsClassifier):
         """
         distances = self._fit_distances(X, y)
         n_others = min(self.n_neighbors, len(distances) - 1)
-        votes = self._votes(nearest_first(distances, self.labels_)[:, :n_others])
+        votes = self._votes(nearest_first(distances, self.labels_, n_others))
         self.counts_, kind = np.unique(votes, axis=0, return_inverse=True)
         by_class = np.zeros(self.counts_.shape)
         np.add.at(by_class, (kind.reshape(-1), self.labels_), 1.0)

@@ -149,7 +149,7 @@ class CitationKNNClassifier(NeighborsClassifier, ScoreClassifier):
 
     def _bag_scores(self, bags: Bags) -> np.ndarray:
         distances = self._distances(bags)
-        votes = self._votes(nearest_first(distances, self.labels_)[:, : self.n_references])
+        votes = self._votes(nearest_first(distances, self.labels_, self.n_references))
         cites = distances <= self.radii_
         votes = votes + np.stack(
             [cites[:, self.labels_ == c].sum(axis=1) for c in range(len(self.classes_))], axis=1
