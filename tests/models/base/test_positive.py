@@ -32,6 +32,7 @@ from bagwise import (
     OneVsOneBagClassifier,
     PositiveClassWarning,
     PUSetKernelClassifier,
+    SingleInstanceClassifier,
     SoftORLogisticRegression,
     SparseMISVC,
     compare,
@@ -143,6 +144,26 @@ def test_class_weights_have_labels_as_keys():
     np.testing.assert_array_equal(
         machine.decision_function(DATA.bags), -reference.decision_function(DATA.bags)
     )
+
+
+@pytest.mark.filterwarnings("ignore::bagwise.PositiveClassWarning")
+@pytest.mark.parametrize(
+    "model",
+    [
+        SingleInstanceClassifier(rule="or"),
+        MIMixture("gaussian_diag", supervision="negatives", n_init=1, random_state=0),
+    ],
+    ids=["probabilities", "likelihood of all labels"],
+)
+def test_the_direction_is_the_same_for_weights_and_for_repeated_bags(model):
+    rng = np.random.default_rng(3)
+    for seed in range(20):
+        bags = rng.normal(size=(14, 3, 2))
+        y = rng.permutation(np.repeat(["a", "b"], 7))
+        times = rng.choice([1, 8], size=14)
+        weighted = clone(model).fit(bags, y, sample_weight=times)
+        repeated = clone(model).fit(np.repeat(bags, times, axis=0), np.repeat(y, times))
+        assert weighted.positive_label_ == repeated.positive_label_, seed
 
 
 def test_weights_count_in_both_directions():

@@ -112,13 +112,13 @@ class BagClassifier(ClassifierMixin, BagEstimator):
         classes = self.classes_
         return len(classes) == 2 and getattr(self, "positive_label_", classes[1]) == classes[0]
 
-    def _direction_loss(self, X: BagsLike, y: ArrayLike) -> float:
+    def _direction_loss(self, X: BagsLike, y: ArrayLike, weight: np.ndarray) -> float:
         """Return the loss by which fits with each label as the positive class are compared.
 
         By default this is ``objective_``, the loss of the same training labels, or the share of wrong
-        predictions of these labels for a model without an objective.
+        predictions of these labels for a model without an objective. `weight` contains the bag weights.
         """
-        return float(self.objective_) if hasattr(self, "objective_") else 1.0 - self.score(X, y)
+        return float(self.objective_) if hasattr(self, "objective_") else 1.0 - self.score(X, y, weight)
 
     @property
     def _direction_criterion(self) -> str:

@@ -48,12 +48,12 @@ def fit_both_directions(
     """
     signature = inspect.signature(fit)
     arguments = signature.bind(model, *args, **kwargs).arguments
+    weight = bag_weights(undecided.bags, arguments.get("sample_weight"))
     before, random_state = dict(model.__dict__), _state_of(model)
     losses: dict[Any, float] = {}
     fits: dict[Any, tuple[dict[str, Any], list[Any]]] = {}
 
     def identity() -> Any:
-        weight = bag_weights(undecided.bags, arguments.get("sample_weight"))
         digest = training_digest(undecided.bags, undecided.codes, weight)
         more = {"groups": arguments["groups"]} if "groups" in arguments else {}
         return identity_of(model, digest, directions="both", **more)
@@ -78,7 +78,7 @@ def fit_both_directions(
                 raise
             del model._direction
             if not stop_flag().is_set():
-                loss = model._direction_loss(arguments["X"], arguments["y"])
+                loss = model._direction_loss(arguments["X"], arguments["y"], weight)
                 losses[label] = np.inf if np.isnan(loss) else loss
             fits[label] = dict(model.__dict__), caught
             if stop_flag().is_set():

@@ -222,7 +222,7 @@ class BagEnsembleClassifier(ScoreClassifier):
         # Without an assumption, both directions of the models with a direction are members of the ensemble.
         return "last" if self.assumption is None else "compare"
 
-    def _direction_loss(self, X: BagsLike, y: ArrayLike) -> float:
+    def _direction_loss(self, X: BagsLike, y: ArrayLike, weight: np.ndarray) -> float:
         return float(np.mean([score["log_loss"] for score in self.inner_scores_]))
 
     @property

@@ -284,7 +284,7 @@ class MILogisticRegressionCV(LinearBagClassifier):
     def _direction_criterion(self) -> str:
         return _NAMES[self.criterion]
 
-    def _direction_loss(self, X: BagsLike, y: ArrayLike) -> float:
+    def _direction_loss(self, X: BagsLike, y: ArrayLike, weight: np.ndarray) -> float:
         return float(self.criterion_path_[self._choose()])  # `objective_` depends on the selected penalty
 
     def summary(self) -> str:

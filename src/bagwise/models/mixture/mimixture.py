@@ -334,13 +334,13 @@ class MIMixture(Recorded, WaistClassifier):
                 self.exponent_ = fit_exponent(log_odds, training.y, training.weight)
         return self
 
-    def _direction_loss(self, X: BagsLike, y: ArrayLike) -> float:
+    def _direction_loss(self, X: BagsLike, y: ArrayLike, weight: np.ndarray) -> float:
         if self.supervision == "bags":
             return self.objective_
         # `objective_` depends on different labels in the two directions: compare the likelihood of all
         # labels.
         labels = partial(self._encode_known, y)
-        return -float(self._by_blocks(X, self._log_proba_of, labels).sum())
+        return -float(self._by_blocks(X, self._log_proba_of, labels) @ weight)
 
     def _refuse_what_needs_negative_bags(self) -> None:
         if self.supervision != "bags":

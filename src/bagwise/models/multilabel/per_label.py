@@ -130,12 +130,12 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
             self.estimators_ = Parallel(n_jobs=self.n_jobs)(delayed(fit_label)(column) for column in labels.T)
         return self
 
-    def _direction_loss(self, X: BagsLike, y: ArrayLike) -> float:
+    def _direction_loss(self, X: BagsLike, y: ArrayLike, weight: np.ndarray) -> float:
         model = self.estimators_[0]
         if not isinstance(model, BagClassifier):
-            return super()._direction_loss(X, y)
+            return super()._direction_loss(X, y, weight)
         del model._direction
-        return model._direction_loss(X, self._encode_label_matrix(y, self._read(X))[:, 0])
+        return model._direction_loss(X, self._encode_label_matrix(y, self._read(X))[:, 0], weight)
 
     @property
     def _direction_criterion(self) -> str:

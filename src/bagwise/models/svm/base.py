@@ -232,7 +232,7 @@ class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
         losses = hinge(np.where(y == 1, scores, -scores))
         return 0.5 * norm + self.C * float((weight * factor[y]) @ losses)
 
-    def _direction_loss(self, X: BagsLike, y: ArrayLike) -> float:
+    def _direction_loss(self, X: BagsLike, y: ArrayLike, weight: np.ndarray) -> float:
         return self.__dict__.pop("_bag_objective")
 
     @property

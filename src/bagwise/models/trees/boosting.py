@@ -258,7 +258,7 @@ class MIGradientBoostingClassifier(Recorded, WaistClassifier):
         self.validation_history_ = np.asarray(boosted.held_out_history) / total
         return self
 
-    def _direction_loss(self, X: BagsLike, y: ArrayLike) -> float:
+    def _direction_loss(self, X: BagsLike, y: ArrayLike, weight: np.ndarray) -> float:
         return float(self.validation_history_.min()) if self.early_stopping else self.objective_
 
     def _make_loss(self, training: Training) -> BagLoss:

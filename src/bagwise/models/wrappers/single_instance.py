@@ -174,10 +174,11 @@ class SingleInstanceClassifier(WaistClassifier):
     def _direction_criterion(self) -> str:
         return "log loss of the training bags"
 
-    def _direction_loss(self, X: BagsLike, y: ArrayLike) -> float:
+    def _direction_loss(self, X: BagsLike, y: ArrayLike, weight: np.ndarray) -> float:
         # A classifier can predict probabilities of 0 and 1; a single wrong bag must not dominate.
         labels = partial(self._encode_known, y)
-        return -float(np.maximum(self._by_blocks(X, self._log_proba_of, labels), np.log(1e-6)).mean())
+        log_likelihood = np.maximum(self._by_blocks(X, self._log_proba_of, labels), np.log(1e-6))
+        return -float(np.average(log_likelihood, weights=weight))
 
     def _seen(self, X: Any) -> Any:
         """Replace the features that are constant in training.
