@@ -159,7 +159,7 @@ def ridge(n: int, d: int, size: int, alpha: float, rule: str, precision: str, re
     return row | {"goal": "met" if met else "missed"}
 
 
-def lasso(n: int, d: int) -> list[dict]:
+def lasso(n: int, d: int, repeats: int = 3) -> list[dict]:
     """Return the rows of the LASSO: one start, a path, and five starts."""
     from bagwise import Bags, MILogisticRegression, milr_path
 
@@ -186,7 +186,6 @@ def lasso(n: int, d: int) -> list[dict]:
         "plain": lambda: ends.update(plain=plain_lasso(likelihood, [alpha])[-1]),
         "plain path": lambda: ends.update({"plain path": plain_lasso(likelihood, grid)[-1]}),
     }
-    repeats = 3
     times = race(repeats, peers=peers, processor=True, one=one_start, path=path)
     times |= race(1, processor=True, five=five_starts)
     rows = []

@@ -188,8 +188,8 @@ class MILogisticRegression(LinearBagClassifier):
         solution is kept.
 
         - With an L1 penalty, the fit follows a path of eight decreasing penalties that starts where the first
-          feature enters the model. Each step uses up to `n_init` random starts and the ten best solutions of
-          the previous step.
+          feature enters the model. Each step uses up to `n_init` random starts (none with ``n_init=1``) and
+          the ten best solutions of the previous step.
         - Without an L1 penalty, the starts are the model without features and ``n_init - 1`` random ones.
 
         A single start is used if all bags have one instance, because the problem is then convex, and for L1

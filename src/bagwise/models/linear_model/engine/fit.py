@@ -185,16 +185,17 @@ def search_l1(
 
     The search follows a path of a few penalties from the largest useful one to that of the problem. At each
     penalty, the starts are the candidates of the previous one (initially `null`, the model without features)
-    and up to `n_init` random starts on the features with the largest gradients, until two consecutive random
-    starts reach no new solution. The best distinct solutions are the next candidates. Good basins at one
-    penalty remain good at the next one, so the random starts of all steps are useful. If there is a single
-    optimum, there is a single candidate. If `around` is passed, which is the solution of such a path, the
-    search uses only the final penalty.
+    and up to `n_init` random starts on the features with the largest gradients (none if `n_init` is 1), until
+    two consecutive random starts reach no new solution. The best distinct solutions are the next candidates.
+    Good basins at one penalty remain good at the next one, so the random starts of all steps are useful. If
+    there is a single optimum, there is a single candidate. If `around` is passed, which is the solution of
+    such a path, the search uses only the final penalty.
     """
     start = problem.point(null if around is None else around)
     # Use one start if there is a single optimum, or if kinks make every step expensive.
     if problem.bags.is_convex or problem.has_kinks:
         return finish(problem, [minimize_l1(problem, start, penalty, control)], control)
+    n_random = n_init if n_init > 1 else 0
     gradient = np.abs((problem.point(null) if around is not None else start).gradient[:-1])
     screened = np.sort(np.argsort(-gradient, kind="stable")[:_SCREENED])
     few = problem.bags.select(screened) if 2 * len(screened) <= problem.n_features else None
@@ -204,8 +205,8 @@ def search_l1(
     candidates: list[Any] = [start]
     results: list[L1Result] = []
     for l1 in np.geomspace(top, penalty.l1, _STEPS) if is_path else [penalty.l1]:
-        randoms = np.tile(null, (n_init, 1))
-        randoms[:, screened] = rng.normal(scale=0.3, size=(n_init, len(screened)))
+        randoms = np.tile(null, (n_random, 1))
+        randoms[:, screened] = rng.normal(scale=0.3, size=(n_random, len(screened)))
         at_l1 = penalty._replace(l1=float(l1))
         results = _step(problem, screen, candidates, randoms, at_l1, control)
         if not isinstance(problem.bags, InMemoryProblem):
