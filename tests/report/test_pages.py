@@ -202,6 +202,7 @@ def test_many_classes_have_confusions_and_no_curves(tmp_path):
     assert "predicted a" in section(text, "Correct and wrong predictions")
 
 
+@pytest.mark.filterwarnings("ignore::bagwise.exceptions.ClassPriorWarning")
 def test_unlabeled_bags_are_no_errors(data, tmp_path):
     from bagwise import LSDDClassifier, make_positive_unlabeled
 
