@@ -100,7 +100,7 @@ def test_extrapolated_steps_reach_the_same_optimum_in_fewer_passes():
         return results, len(calls)
 
     (plain, n_plain), (results, n_calls) = run(False), run(True)
-    assert n_calls < 0.5 * n_plain
+    assert n_calls < 0.17 * n_plain  # 0.2 if the M step before an extrapolation took an E step
     for result, slow in zip(results, plain, strict=True):
         assert (np.diff(result.history) <= 1e-9 * abs(result.value)).all()
         assert result.converged and result.value == pytest.approx(slow.value, abs=1e-7)

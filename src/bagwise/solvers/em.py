@@ -86,9 +86,9 @@ def run_em(
     If an M step increases the objective, the step is halved until the objective decreases. The objective
     therefore never increases, even if the M step does not maximize.
 
-    With `extrapolate`, every second M step is followed by a step of SQUAREM (Varadhan and Roland, 2008),
-    which continues the path of the packed parameters. It is discarded if it does not decrease the objective,
-    at the cost of an E step.
+    With `extrapolate`, every second M step is extended by a step of SQUAREM (Varadhan and Roland, 2008),
+    which continues the path of the packed parameters. The E step is then computed for the extended step
+    only. If that increases the objective, it is discarded, and the M step needs an additional E step.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def _run_start(model: EMModel, blocks: Blocks, params: Any, control: Control, ex
     statistics = _estep(model, blocks, params)
     value = float(model.objective(statistics, params))
     history, watched = [value], [model.watch(statistics)]
-    path = [model.pack(params)] if extrapolate else []  # at most three consecutive iterations
+    path = [model.pack(params)] if extrapolate else []  # one or two consecutive iterations
     if previous is not None:
         history, watched, path = previous["history"], previous["watched"], previous["path"]
         value = history[-1]
@@ -158,19 +158,17 @@ def _run_start(model: EMModel, blocks: Blocks, params: Any, control: Control, ex
         if control.is_stopped:
             status = Status.INTERRUPTED
             break
-        moved = None
-        if len(path) == 3:
-            moved = _extrapolated(model, blocks, path, params, value)
-            path = path[2:] if moved is None else []
+        new = model.mstep(statistics, params)
+        moved = _extrapolated(model, blocks, [*path, model.pack(new)], new, value) if len(path) == 2 else None
         is_extrapolated = moved is not None
         if moved is None:
-            moved = _step(model, blocks, params, statistics, value)
+            moved = _step(model, blocks, params, new, value)
         if moved is None:
             status = Status.STALLED
             break
         params, statistics, value = moved
         if extrapolate:
-            path = [*path, model.pack(params)]
+            path = [*path[: len(path) % 2], model.pack(params)]
         history.append(value)
         watched.append(model.watch(statistics))
         control.report(len(history) - 1, value)
@@ -191,10 +189,9 @@ def _result(params: Any, history: list[float], watched: list[float | None], stat
 
 
 def _step(
-    model: EMModel, blocks: Blocks, params: Any, statistics: Any, value: float
+    model: EMModel, blocks: Blocks, params: Any, new: Any, value: float
 ) -> tuple[Any, Any, float] | None:
-    """Run an iteration that does not increase the objective; return None if all halvings fail."""
-    new = model.mstep(statistics, params)
+    """Move to the result of the M step without increasing the objective; return None if all halvings fail."""
     for halving in range(_MOST_HALVINGS):
         if halving:
             old_packed, new_packed = model.pack(params), model.pack(new)
@@ -209,7 +206,10 @@ def _step(
 def _extrapolated(
     model: EMModel, blocks: Blocks, path: list[np.ndarray], params: Any, value: float
 ) -> tuple[Any, Any, float] | None:
-    """Continue the path of three consecutive iterations; return None if the objective does not decrease."""
+    """Continue the path of two iterations and an M step; return None if the objective increases.
+
+    The M step needs no E step if the extrapolation is accepted.
+    """
     step = path[1] - path[0]
     bend = path[2] - path[1] - step
     length, size = float(np.linalg.norm(step)), float(np.linalg.norm(bend))
