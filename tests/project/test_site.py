@@ -42,6 +42,19 @@ def test_the_decision_picture_leads_to_public_names_only():
         decision._link("NoSuchModel")
 
 
+def test_texts_of_the_narrow_decision_picture_end_inside_their_boxes():
+    pytest.importorskip("docutils", reason="the extra docs is not installed")
+    decision = extension("decision_picture")
+    svg = decision.draw("narrow")
+    texts = re.findall(r'<text(?: class="(\w+)")? x="([\d.]+)" y="[\d.]+">(.*?)</text>', svg)
+    ends = {
+        re.sub("<.*?>", "", text): float(x) + 7.5 * len(re.sub("<.*?>", "", text))  # 14 px, mean letter
+        for kind, x, text in texts
+        if kind in ("", "quiet")
+    }
+    assert len(ends) > 20 and {k: v for k, v in ends.items() if v > 380 - decision.MARGIN} == {}
+
+
 def test_a_page_of_results_gives_its_title_source_and_first_picture():
     pytest.importorskip("docutils", reason="the extra docs is not installed")
     read_page = extension("page_gallery").read_page

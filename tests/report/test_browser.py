@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.report.hostile import HOSTILE, LONG, hostile_bags
 
-from bagwise import Bags, MILogisticRegression, write_report
+from bagwise import Bags, MILogisticRegression, compare, write_report
 
 pytest.importorskip("jinja2", reason="pages need it")
 pytest.importorskip("matplotlib", reason="pages need it")
@@ -190,6 +190,27 @@ def test_a_page_never_scrolls_sideways(opened, width):
         """
     )
     assert out == []
+
+
+def test_every_column_of_a_comparison_is_visible_on_a_laptop(browser, tmp_path):
+    bags, y = hostile_bags()
+    models = {
+        name: MILogisticRegression(n_init=1, random_state=0)
+        for name in ("single instances, random forest", "bag statistics, logistic regression")
+    }
+    comparison = compare(bags, y == f"{LONG} no", models, cv=2, verbose=0)
+    path = write_report(comparison, tmp_path / "comparison.html")
+    size = {"width": 1280, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.get(path.as_uri())
+    whole, seen = browser.execute_script(
+        """
+        const head = Array.from(document.querySelectorAll("th")).find(e => e.textContent.includes("seconds"));
+        const box = head.closest(".scroll");
+        return [box.scrollWidth, box.clientWidth];
+        """
+    )
+    assert whole <= seen
 
 
 def test_dark_is_dark_and_its_figures_are_light(opened):

@@ -200,6 +200,20 @@ def test_the_note_of_equal_values_is_inside_the_picture(data):
     assert frame.x0 <= box.x0 and box.x1 <= frame.x1 and box.y1 <= frame.y1
 
 
+@pytest.mark.parametrize("with_features", [True, False])
+def test_the_legend_is_inside_the_picture_and_covers_no_axes(data, model, with_features):
+    pytest.importorskip("matplotlib", reason="plots need matplotlib")
+    chosen = model if with_features else SingleInstanceClassifier(DummyClassifier()).fit(data.bags, data.y)
+    explanation = explain_bag(chosen, data.bags, "m07")
+    assert bool(explanation.features) == with_features
+    figure = explanation.plot().figure_
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    frame, box = figure.bbox, legend.get_window_extent()
+    assert frame.x0 <= box.x0 and box.x1 <= frame.x1 and frame.y0 <= box.y0
+    assert all(box.y1 <= ax.get_tightbbox().y0 for ax in figure.axes)
+
+
 def test_mistakes_are_one_sentence(data, model):
     several = MultiLabelBagClassifier(MILogisticRegression(n_init=1)).fit(
         data.bags, np.column_stack([data.y, 1 - data.y])
