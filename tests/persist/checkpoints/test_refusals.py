@@ -70,7 +70,7 @@ RIDGE = MILogisticRegression(l1_ratio=0.0, random_state=0)
         ({"rule": CountTable([0.1, 0.9])}, "rule", "'or'", r"CountTable\(.*"),
         ({"scale": StandardScaler(with_mean=False)}, "scale", "'standard'", r"StandardScaler\(.*"),
         ({"class_weight": {0: 1.0, 1: 2.0}}, "class_weight", "None", r"{0: 1.0, 1: 2.0}"),
-        ({"max_iter": 201}, "max_iter", "200", "201"),
+        ({"max_iter": 201}, "max_iter", "1000", "201"),
     ],
     ids=str,
 )
