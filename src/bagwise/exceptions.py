@@ -1,4 +1,4 @@
-"""Warning classes, and the exception that Ctrl-C raises; other errors are `ValueError` and `TypeError`."""
+"""Warning classes, and the exception for Ctrl-C; other errors are `ValueError` and `TypeError`."""
 
 import sys
 import warnings
@@ -89,7 +89,7 @@ class ComparisonInterrupted(KeyboardInterrupt):
     Attributes
     ----------
     comparison : Comparison or None
-        The results so far, with the models for which all splits were computed. None if nothing was started.
+        The results so far, with the models for which all splits were computed. None if no model was started.
 
     See Also
     --------
@@ -114,12 +114,12 @@ class ComparisonInterrupted(KeyboardInterrupt):
 def warn_user(message: str, category: type[Warning] = UserWarning, *, once: str | None = None) -> None:
     """Issue a warning that points to the user's line: the first line on the stack outside bagwise.
 
-    Lines of scikit-learn, joblib, pickle and contextlib are skipped as well, so a fit inside a pipeline, a
-    search or another fit is reported at the user's call. In a worker process the stack has no such line, so
-    the outermost line is reported.
+    Lines in scikit-learn, joblib, pickle and contextlib are also skipped, so a warning from a fit inside a
+    pipeline, a search or another fit points to the user's call. In a worker process the stack has no such
+    line, so the outermost line is reported.
 
-    `once` identifies warnings of which only the first is shown during the user's call: a search shows it once
-    for all its fits. Each worker process shows it separately.
+    `once` identifies warnings that are shown only once during the user's call, for example once for all fits
+    of a search. Each worker process shows such a warning separately.
     """
     level, frame = 2, sys._getframe(1)  # for `stacklevel`, 2 is the line that called this function
     called = frame

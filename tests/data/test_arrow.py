@@ -69,7 +69,7 @@ def test_other_tables_are_read_and_errors_name_the_row():
     bags, y = bags_from_table(table, bag="slide")
     assert bags.ids.tolist() == ["a", "b"] and bags.sizes.tolist() == [1, 2] and y.tolist() == [0, 1]
     broken = table.set_column(1, "instances", pa.array([[[1.0, 2.0]], [[3.0]]]))
-    with pytest.raises(ValueError, match="the table, row 6: an instance does not have 2 features"):
+    with pytest.raises(ValueError, match="the table, row 6: an instance has a different number of features"):
         bags_from_table(broken, bag="slide", first=5)
     with pytest.raises(ValueError, match="partition 3, row 0: the column 'y' has no value"):
         bags_from_table(table.set_column(2, "y", pa.array([None, 1])), bag="slide", where="partition 3")

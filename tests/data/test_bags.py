@@ -233,7 +233,7 @@ def test_per_bag_reads_side_columns_by_name():
 
 def test_per_bag_refuses_a_column_of_another_length():
     bags = Bags.from_groups(np.zeros((3, 1)), ["a", "b", "b"])
-    with pytest.raises(ValueError, match=r"shape \(2,\) but there are 3 input rows"):
+    with pytest.raises(ValueError, match=r"shape \(2,\), but there are 3 input rows"):
         bags.per_bag([1, 0])
 
 
@@ -242,7 +242,7 @@ def test_with_instances_keeps_bags_and_drops_names_that_no_longer_fit():
     assert bags.with_instances(np.ones((3, 2))).feature_names.tolist() == ["u", "v"]
     narrow = bags.with_instances(np.ones((3, 1)))
     assert narrow.feature_names is None and narrow.ids.tolist() == ["p", "q"]
-    with pytest.raises(ValueError, match="2 rows but there are 3 instances"):
+    with pytest.raises(ValueError, match="2 rows; expected 3, one per instance"):
         bags.with_instances(np.ones((2, 2)))
 
 
@@ -264,11 +264,11 @@ def test_repr_counts():
         (lambda: Bags(np.zeros((3, 2)), [0, 3], ids=["a", "b"]), "ids has shape"),
         (
             lambda: Bags(np.zeros((3, 2)), [0, 3], feature_names=["a"]),
-            "1 names but there are 2 features",
+            "1 names; expected 2, one per feature",
         ),
         (
             lambda: Bags(np.zeros((3, 2)), [0, 3], instance_columns={"t": [1]}),
-            r"instance_columns\['t'\] has shape \(1,\) but there are 3 instances",
+            r"instance_columns\['t'\] has shape \(1,\), but there are 3 instances",
         ),
         (lambda: Bags.from_list([]), "the list is empty"),
         (lambda: Bags.from_list([np.zeros((1, 2)), np.zeros(2)]), r"bag 1 has shape \(2,\)"),
@@ -304,7 +304,7 @@ def test_mistakes_are_met_by_a_sentence(build, message):
     [
         (5, "bag 5 is out of range; there are 2 bags"),
         ([0, 7], "bag 7 is out of range"),
-        ([True], "mask has 1 entries but there are 2 bags"),
+        ([True], "mask has 1 entries; expected 2, one per bag"),
         ([0.5], "indexed by integers or a boolean mask"),
         ([[0], [1]], "an integer, a slice or a 1-D array"),
     ],
@@ -392,7 +392,7 @@ def test_bags_of_a_group_are_merged_and_their_ids_kept():
     again = bags.merge([2, 1, 1], column="slide")
     assert again.ids.tolist() == [2, 1] and again.instance_columns["slide_"].tolist()[-1] == "c"
     for groups, error, message in (
-        ("doctor", KeyError, "no bag column 'doctor'; there are .'age', 'patient', 'slide'"),
+        ("doctor", KeyError, "no bag column 'doctor'; the bag columns are .'age', 'patient', 'slide'"),
         ([1, 2], ValueError, "groups has the shape .2,., but there are 3 bags"),
         (["p", None, "q"], ValueError, "groups has no value for bag 'b'"),
         ("age", ValueError, "groups has no value for bag 'b'"),

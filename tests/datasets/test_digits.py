@@ -86,8 +86,8 @@ def test_the_default_is_one_fixed_dataset_and_another_seed_another():
         ({"at_least": 0}, "at_least is 0; expected an integer >= 1"),
         ({"positive_share": 2}, "positive_share is 2; expected a finite number from 0 to 1"),
         ({"at_least": 4, "size": 3}, "the smallest size is 3; expected at least 4 images per bag"),
-        ({"at_least": 2}, "need 300 images of the digit 9 but there are 180, and no image is used"),
-        ({"size": 20}, "need 3850 images of other digits but there are 1617, and no image is used"),
+        ({"at_least": 2}, "need 300 images of the digit 9, but only 180 are available, and no image is used"),
+        ({"size": 20}, "need 3850 images of other digits, but only 1617 are available, and no image is used"),
     ],
 )
 def test_what_cannot_be_loaded_is_refused_with_a_sentence(wrong, sentence):

@@ -120,7 +120,7 @@ def test_what_cannot_be_shuffled_is_refused(data, model, tmp_path):
         ({"groups": "width"}, "groups must be a non-empty list"),
         ({"groups": {}}, "groups must be a non-empty list"),
         ({"groups": [[]]}, "groups contains an empty list"),
-        ({"groups": [["depth"]]}, "there is no feature 'depth'; there are"),
+        ({"groups": [["depth"]]}, "there is no feature 'depth'; the features are"),
         ({"groups": [[7]]}, "feature must be between 0 and 2; got 7"),
     ):
         with pytest.raises(ValueError, match=message):

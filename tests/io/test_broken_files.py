@@ -51,7 +51,7 @@ def test_what_a_format_cannot_keep_is_refused_before_anything_is_written(tmp_pat
     for sentence, bags in refusals.items():
         with pytest.raises(ValueError, match=sentence):
             save_bags(path, bags, format=format_name)
-    with pytest.raises(ValueError, match=r"y has shape \(3,\) but there are 2 bags"):
+    with pytest.raises(ValueError, match=r"y has shape \(3,\), but there are 2 bags"):
         save_bags(path, small(), [1, 0, 1], format=format_name)
     with pytest.raises(TypeError, match="bags is a list; expected Bags"):
         save_bags(path, [np.zeros((2, 2))] if format_name != "parquet-long" else [], format="csv")
@@ -223,10 +223,14 @@ def test_parquet_errors_name_the_row(tmp_path):
     refused("has lists of string; expected lists of numeric lists", instances=[["a"], ["b"]])
     refused("the column 'instances' has the type double; expected lists", instances=[1.0, 2.0])
     refused("row 1: the column 'instances' has no value", instances=[good[0], None])
-    refused("row 1: an instance does not have 2 features", instances=[[[1.0, 2.0]], [[3.0, 4.0], [5.0]]])
+    refused(
+        "row 1: an instance has a different number of features", instances=[[[1.0, 2.0]], [[3.0, 4.0], [5.0]]]
+    )
     refused("row 1: an instance is missing", instances=[[[1.0, 2.0]], [None]])
     refused("row 1: an instance has a missing feature value", instances=[[[1.0, 2.0]], [[3.0, None]]])
-    refused("row 0: the column 't' has 2 values but the bag has 1", instances=good, t=[[1, 2], [3]])
+    refused(
+        "row 0: the column 't' has 2 values; expected 1, one per instance", instances=good, t=[[1, 2], [3]]
+    )
     refused("row 1: the label is missing", bag_id=["a", "a"], y=[1.0, np.nan], x=[0.0, 1.0])
 
 
@@ -282,7 +286,7 @@ def test_folder_errors_name_the_file_or_the_line(tmp_path):
     refused(r"t\.csv' has no column 'slide_id', 'bag_id' or 'bag'; name the", "slide,label\ns1,0\n")
     refused(r"t\.csv' has no column 'target' for the labels", "slide_id,y\ns1,0\n", label="target")
     h5(tmp_path / "s2.h5", features=np.ones((3, 5)), coords=np.zeros((3, 2)))
-    refused(r"s2\.h5' has 5 features but '.*s1\.h5' has 4")
+    refused(r"s2\.h5' has 5 features, but '.*s1\.h5' has 4")
     h5(tmp_path / "s2.h5", features=np.ones(3))
     refused(r"s2\.h5' has features of shape \(3,\)")
     h5(tmp_path / "s2.h5", features=np.full((3, 4), b"a"))
@@ -297,7 +301,7 @@ def test_npy_folders_need_no_table(tmp_path):
     (tmp_path / "coords").mkdir()
     for name, size in (("a", 2), ("b", 4)):
         np.save(tmp_path / "coords" / name, np.zeros((size, 2)))
-    with pytest.raises(ValueError, match=r"b\.npy' has 4 values of 'coords' but 3 instances"):
+    with pytest.raises(ValueError, match=r"b\.npy' has 4 values of 'coords', but 3 instances"):
         load_bags(tmp_path)
 
 

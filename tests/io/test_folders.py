@@ -83,5 +83,5 @@ def test_many_small_bags_cost_hardly_more_than_the_bare_calls(tmp_path, kind):
 def test_a_dataset_without_values_is_refused(tmp_path, read):
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file["features"] = h5py.Empty("f8")
-    with pytest.raises(ValueError, match=r"a\.h5': 'features' has no values; expected \(n_instances"):
+    with pytest.raises(ValueError, match=r"a\.h5': 'features' has no values; expected shape \(n_instances"):
         read(tmp_path)

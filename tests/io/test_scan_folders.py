@@ -131,7 +131,7 @@ def test_a_file_of_the_same_size_and_time_is_noticed(tmp_path, large_from):
     rewrite(file, np.zeros((3, 6)))
     with pytest.raises(ValueError, match=r"1\.npy' has changed since it was scanned"):
         scan.load()
-    with pytest.raises(ValueError, match=r"1\.npy' has 6 features but '.*0\.npy' has 3"):
+    with pytest.raises(ValueError, match=r"1\.npy' has 6 features, but '.*0\.npy' has 3"):
         scan_bags(path)
     rewrite(file, np.full((6, 3), 7.0))
     np.testing.assert_array_equal(scan_bags(path)[1], np.full((6, 3), 7.0))
@@ -225,7 +225,7 @@ def test_other_npz_files_are_refused(tmp_path):
 def test_folders_with_a_broken_file_or_label_are_refused(tmp_path):
     path = save_npy(tmp_path / "slides", make_bags(), np.arange(6))
     np.save(path / "features" / "b.npy", np.ones((3, 2)))
-    refused(path, r"b\.npy' has 2 features but '.*s%2F1\.npy' has 3")
+    refused(path, r"b\.npy' has 2 features, but '.*s%2F1\.npy' has 3")
     (path / "features" / "b.npy").unlink()
     refused(path, r"labels\.csv', line 3: there is no file 'b\.npy'")
     refused(path / "labels.csv", "is a file; expected the folder that contains one npy file", format="npy")

@@ -142,6 +142,6 @@ def test_a_type_of_a_newer_version_is_refused_with_the_version(tmp_path):
 
     path = save(MILogisticRegression(random_state=0).fit(DATA.bags, DATA.y), tmp_path / "model.bagwise")
     with pytest.raises(
-        ValueError, match=r"'bagwise\.MICoxRegression', which bagwise .* does not have; .*by bagwise"
+        ValueError, match=r"'bagwise\.MICoxRegression', which bagwise .* does not provide; .*by bagwise"
     ):
         load(forge(path, rename), trusted=["bagwise.MICoxRegression"])

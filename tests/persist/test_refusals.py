@@ -58,7 +58,7 @@ def test_other_files_are_refused_by_name(tmp_path):
     with pytest.raises(ValueError, match=r"other\.bin' is not a model written by bagwise\.save"):
         load(other)
     other.write_bytes(b"bagwise model 3\n" + 64 * b"0" + b"\n{}\n")
-    with pytest.raises(ValueError, match="begins with 'bagwise model 3', and this version of bagwise reads"):
+    with pytest.raises(ValueError, match="begins with 'bagwise model 3', but this version of bagwise reads"):
         load(other)
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "nothing.bagwise")

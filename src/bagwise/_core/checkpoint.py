@@ -13,7 +13,7 @@ import numpy as np
 
 
 class CheckpointLocation:
-    """A location in a checkpoint; `within` and `next_run` return locations inside it.
+    """A location in a checkpoint; `within` and `next_run` return nested locations.
 
     This class is used for fits without a checkpoint: all values are computed, and none is stored.
 
@@ -24,7 +24,7 @@ class CheckpointLocation:
     [0, 1, 4]
     """
 
-    # Whether values are stored; if they are, the location is not sent to other processes.
+    # Whether values are stored. Locations that store values are not sent to other processes.
     is_stored = False
 
     def within(self, name: str) -> CheckpointLocation:

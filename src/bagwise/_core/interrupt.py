@@ -1,9 +1,9 @@
 """Stop a fit after the current step when the user presses Ctrl-C.
 
-`interruptible` encloses every public run: a fit, a path, a cross-validation. While it is active, Ctrl-C
-only sets a flag. Solvers check the flag between steps (`Control.is_stopped`) and stop with the status
-INTERRUPTED, and the estimator stores the current solution. The end of the block raises KeyboardInterrupt,
-so that a search around the fit stops too.
+`interruptible` wraps every public run: a fit, a regularization path, or a cross-validation. While it is
+active, Ctrl-C only sets a flag. Solvers check the flag between steps (`Control.is_stopped`) and stop with the
+status INTERRUPTED, and the estimator stores the current solution. The end of the block raises
+KeyboardInterrupt, so that a search around the fit stops too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ class _InterruptibleRun:
         self.n_interrupts = 0
 
     # Ctrl-C may arrive between any two lines. Our handler only sets the flag, so `_current` is changed only
-    # while our handler is installed. It thus never refers to a run whose handler has been removed.
+    # while our handler is installed. Therefore `_current` never refers to a run whose handler has been
+    # removed.
     def begin(self) -> None:
         global _current
         signal.signal(signal.SIGINT, self._handle)
@@ -62,7 +63,7 @@ def stop_flag() -> threading.Event:
 def raise_if_stopped() -> None:
     """Raise KeyboardInterrupt if the flag is set.
 
-    For loops whose partial results are useless, such as the loop over cross-validation folds.
+    Use this in loops whose partial results are useless, such as the loop over cross-validation folds.
     """
     if stop_flag().is_set():
         raise KeyboardInterrupt
@@ -81,8 +82,8 @@ def interruptible(*, at_once: bool = False) -> Iterator[threading.Event]:
     ----------
     at_once : bool
         Whether the first Ctrl-C also raises the exception. Use it around third-party code, which does not
-        check the flag. A nested block without `at_once` still ends after its current step, and so do blocks
-        in other threads.
+        check the flag. Nested blocks without `at_once`, and blocks in other threads, still end after the
+        current step.
 
     Yields
     ------

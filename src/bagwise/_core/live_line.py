@@ -1,4 +1,4 @@
-"""The progress of a fit: a line on a terminal, drawn by rich if it is installed, or a line per minute."""
+"""Progress of a fit: a line on a terminal (drawn by rich if installed), or one log line per minute."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from bagwise._core.compiled.running import COMPILING, compiling
 _BETWEEN = 0.1
 # Share of the expected time for which the expectation counts as much as the steps that were completed.
 _TRUST = 0.05
-# Number of seconds between two lines of output that is not a terminal, such as a log file.
+# Number of seconds between two lines if the output is not a terminal, for example a log file.
 _MINUTE = 60.0
 
 
 @dataclass
 class Steps:
-    """Steps of a task whose number is known.
+    """Steps of a task with a known number of steps.
 
     Attributes
     ----------
@@ -52,10 +52,10 @@ class Steps:
         done, left = sum(expected[:n_done]), sum(expected[n_done:])
         if left <= 0 or not (n_done or self.expected):
             return ""
-        # Short first steps are a poor estimate of the long ones, so the expected times count as well.
+        # Short first steps are a poor predictor of long steps, so the expected times are used as well.
         prior = _TRUST * (done + left) if self.expected else 0.0
         pace = (self.last - self.began + prior) / (done + prior)
-        # The current step may take longer than expected; the steps after it count in full.
+        # The current step may take longer than expected; the following steps are counted in full.
         after = left - expected[n_done]
         seconds = max(pace * left - (time.monotonic() - self.last), pace * after)
         return f"about {_clock(seconds)} left" if seconds >= 1 else ""
@@ -154,7 +154,7 @@ def _clock(seconds: float) -> str:
 
 
 class MinuteLine:
-    """A line per minute, for output that is not a terminal; nothing in the first minute.
+    """Writer of one line per minute, for output that is not a terminal; it skips the first minute.
 
     A thread writes the lines, because a step or the compiler may take longer than a minute.
 

@@ -1,4 +1,4 @@
-"""Convert an estimator's parameter to a part: a rule or a family, specified by name or as an object."""
+"""Convert an estimator parameter, a name or an object, to a rule or a family."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Precision of instances: 16-bit floats and integers are stored unchanged, and converted for computations.
+"""Precision of instances: 16-bit floats and integers are stored as they are, but converted to compute.
 
 float16 (numpy) and bfloat16 (the package ml_dtypes) become float32, which represents their values exactly.
 Integers and other floats become float64.
@@ -46,7 +46,7 @@ def dtype_of_text(text: Any) -> np.dtype:
 
 
 def with_dtype(array: np.ndarray) -> np.ndarray:
-    """Return 2-byte values without a dtype as bfloat16: npy files and HDF5 lose that dtype."""
+    """View 2-byte values without a dtype as bfloat16, because npy and HDF5 files do not store this dtype."""
     return array.view(bfloat16()) if array.dtype == np.dtype("V2") else array
 
 

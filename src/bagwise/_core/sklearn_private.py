@@ -33,8 +33,8 @@ __all__ = [
 
 _Fit = TypeVar("_Fit", bound=Callable[..., Any])
 
-# For methods that exist only under a condition. It is public but untyped, so a decorated method would lose
-# its types.
+# Decorator for methods that exist only under a condition. The public decorator is untyped, so a decorated
+# method would lose its types.
 if TYPE_CHECKING:
 
     def available_if(check: Callable[[Any], bool]) -> Callable[[_Fit], _Fit]: ...
@@ -54,6 +54,6 @@ def validated(fit: _Fit) -> _Fit:
 def check_parameters(estimator: BaseEstimator) -> None:
     """Check `_parameter_constraints` of an estimator that a function creates from its arguments.
 
-    The only public replacement is to call `fit`.
+    The only public alternative is to call `fit`.
     """
     estimator._validate_params()

@@ -1,4 +1,4 @@
-"""Metadata that files store with the values of bags: names, roles, dtypes and shapes.
+"""Metadata that files contain in addition to values: names, roles, dtypes and shapes.
 
 Table formats (Parquet, CSV, folders) store a small description in JSON, so that a round trip returns the same
 `Bags`. Files without a description can be read as well; the roles of their columns are then inferred.
@@ -200,7 +200,7 @@ def checked_labels(y: Any, n_bags: int) -> np.ndarray:
     """Check that there is one label, or one row of labels, per bag."""
     y = text_array("y", y)
     if y.shape[:1] != (n_bags,):
-        raise ValueError(f"y has shape {y.shape} but there are {n_bags} bags.")
+        raise ValueError(f"y has shape {y.shape}, but there are {n_bags} bags; pass one label per bag.")
     return y
 
 
@@ -229,7 +229,7 @@ def _check_kept(name: str, array: np.ndarray, format_name: str) -> None:
 
 
 def refuse_duplicates(ids: Iterable[Any], where: str, row_name: Callable[[int], str]) -> None:
-    """Raise an error for bags with the same id that reports the location of both."""
+    """Raise an error if two bags have the same id; the message contains both locations."""
     seen: dict[Any, int] = {}
     for i, value in enumerate(ids):
         if value in seen:

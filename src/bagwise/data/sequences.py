@@ -68,7 +68,7 @@ class Sequences:
                 f"symbols must be between 0 and n_symbols - 1 = {n_symbols - 1}; they range from "
                 f"{symbols.min(initial=0)} to {largest}."
             )
-        # Copies, so that a later change of the caller's arrays does not change the sequences.
+        # Copy the arrays, so that later changes to the caller's arrays do not change the sequences.
         self.symbols, self.offsets = readonly(symbols.astype(np.int64), offsets.astype(np.int64))
         self.n_symbols = int(n_symbols)
 

@@ -86,7 +86,7 @@ def _download(source: Source, path: Path) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Return a short description of the reason for a failed request."""
+    """Return a short description of why a request failed."""
     response = getattr(error, "response", None)
     if response is not None:
         return f"the server returned {response.status_code} {response.reason}"

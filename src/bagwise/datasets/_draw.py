@@ -56,7 +56,7 @@ def check_agreement(name: str, array: np.ndarray, n_features: int | None) -> np.
     """Return `array`; raise an error if `n_features` was also passed and contradicts it."""
     if n_features is not None and n_features != array.shape[-1]:
         raise ValueError(
-            f"n_features is {n_features!r} but {name} has {array.shape[-1]} features; "
+            f"n_features is {n_features!r}, but {name} has {array.shape[-1]} features; "
             f"omit n_features if you pass {name}."
         )
     return array

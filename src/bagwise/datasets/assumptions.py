@@ -1,4 +1,4 @@
-"""Simulated bags that show whether a model uses the absence of instances, or their number."""
+"""Simulated bags that reveal whether a model uses the absence or the number of instances."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ def make_assumption_bags(
     instances. A positive bag of "multiple_concepts" contains one to three instances of each concept, and
     one of "false_frequency" contains one instance of each. The concept in a negative bag is random.
 
-    The paper writes N(mean, I * scale). As in torchmil's generators, the scale is the standard deviation
-    here. The paper does not specify the number of background instances in its first test.
+    The paper writes N(mean, I * scale). Here, as in torchmil's generators, the scale is the standard
+    deviation. The paper does not specify the number of background instances in its first test.
 
     References
     ----------

@@ -108,8 +108,8 @@ def load_digit_bags(
         if indices.size > pool.size:
             raise ValueError(
                 f"n_bags={n_bags} and size={size!r} with positive_share={positive_share} and "
-                f"at_least={at_least} need {indices.size} {description} but there are {pool.size}, and "
-                f"no image is used twice; reduce n_bags or size."
+                f"at_least={at_least} need {indices.size} {description}, but only {pool.size} are "
+                "available, and no image is used twice; reduce n_bags or size."
             )
         image[indices] = rng.permutation(pool)[: indices.size]
     bags = Bags(
@@ -135,8 +135,8 @@ def load_digit_bags(
 def _draw_target_counts(y: np.ndarray, at_least: int, rng: np.random.RandomState) -> np.ndarray:
     """Return the number of target images in every bag, before truncation to the size of the bag.
 
-    The counts have fixed frequencies and are assigned to bags at random. The total number of target images is
-    therefore deterministic, and so is the error for too few images.
+    The counts have fixed frequencies and are assigned to bags at random. The total number of target images,
+    and the error for too few images, are therefore deterministic.
     """
     n_targets = np.empty(y.size, dtype=np.int64)
     n_positive = int(y.sum())

@@ -52,9 +52,9 @@ _COREL_FEATURES = "L U V wavelet_HL wavelet_LH wavelet_HH inertia_1 inertia_2 in
 def fetch_musk1() -> Bunch:
     """Fetch Musk 1: molecules that smell of musk in at least one of their shapes (92 bags, 476 shapes).
 
-    Source: UCI Machine Learning Repository, "Musk (Version 1)", the file ``clean1.data``, from the mirror
-    in ``garydoranjr/misvm``. License: CC BY 4.0 (the data, stated by UCI). Cite Dietterich, Lathrop and
-    Lozano-Perez (1997), Solving the multiple instance problem with axis-parallel rectangles, Artificial
+    Source: UCI Machine Learning Repository, "Musk (Version 1)", the file ``clean1.data``, from the
+    mirror in ``garydoranjr/misvm``. License: CC BY 4.0 (the data, stated by UCI). Cite Dietterich, Lathrop
+    and Lozano-Perez (1997), Solving the multiple instance problem with axis-parallel rectangles, Artificial
     Intelligence 89, doi:10.1016/S0004-3702(96)00034-3.
 
     Returns
@@ -73,11 +73,11 @@ def fetch_musk1() -> Bunch:
 
 
 def fetch_musk2() -> Bunch:
-    """Fetch Musk 2: like Musk 1, with many more shapes per molecule (102 molecules, 6598 shapes).
+    """Fetch Musk 2, a larger version of Musk 1 with more shapes per molecule (102 molecules, 6598 shapes).
 
-    Source: UCI Machine Learning Repository, "Musk (Version 2)", the file ``clean2.data``, from the mirror
-    in ``macarbonneau/MILSurvey``. License: CC BY 4.0 (the data, stated by UCI). Cite Dietterich, Lathrop
-    and Lozano-Perez (1997), Artificial Intelligence 89, doi:10.1016/S0004-3702(96)00034-3.
+    Source: UCI Machine Learning Repository, "Musk (Version 2)", the file ``clean2.data``, from the
+    mirror in ``macarbonneau/MILSurvey``. License: CC BY 4.0 (the data, stated by UCI). Cite Dietterich,
+    Lathrop and Lozano-Perez (1997), Artificial Intelligence 89, doi:10.1016/S0004-3702(96)00034-3.
 
     Returns
     -------

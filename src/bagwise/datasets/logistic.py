@@ -213,7 +213,7 @@ def _label_proba(labeler: Any, counts: np.ndarray, sizes: np.ndarray) -> np.ndar
     table = check_array("labeler", labeler, (None,), expected=expected)
     if table.size <= sizes.max():
         raise ValueError(
-            f"labeler has {table.size} entries but the largest bag has {sizes.max()} instances; "
+            f"labeler has {table.size} entries, but the largest bag has {sizes.max()} instances; "
             f"expected {expected}, {sizes.max() + 1} in total."
         )
     _refuse_improbable("labeler contains", table)

@@ -48,8 +48,8 @@ def make_positive_unlabeled(
         rounded to the nearest integer (halves are rounded up).
     binomial : bool, default=False
         Whether the number of positive unlabeled bags is instead drawn from a binomial distribution,
-        B(n_unlabeled, class_prior), as in Algorithm 1 of the paper. If it exceeds the number of available
-        bags, an error is raised.
+        B(n_unlabeled, class_prior), as in Algorithm 1 of the paper. An error is raised if this number exceeds
+        the number of available bags.
     random_state : int, RandomState instance or None, default=None
         Random seed or generator; the same seed produces identical bags.
 
@@ -179,7 +179,7 @@ def augment_bags(
 
     Examples
     --------
-    With `source` as groups, copies are in the same fold as their original:
+    With `source` as groups, each copy is in the same fold as the original:
 
     >>> from sklearn.model_selection import GroupKFold
     >>> from bagwise.datasets import augment_bags, make_noisy_or_bags
@@ -214,7 +214,7 @@ def augment_bags(
 def _draw_copies(
     n_originals: int, n_copies: int | None, n_bags: int | None, rng: np.random.RandomState
 ) -> np.ndarray:
-    """Return the index of the original of every copy."""
+    """Return the index of the original bag for every copy."""
     if n_copies is not None and n_bags is not None:
         raise ValueError(
             f"n_copies={n_copies!r} and n_bags={n_bags!r} were both passed; expected only one of them."

@@ -3,10 +3,9 @@
 - `npz`, `parquet`, `csv`, `xlsx` and `arff` are single files; `h5` and `npy` are folders with one file per
   bag (`_folder`).
 - `_rows`, `_column_types` and `_table` handle text tables; `_arrow` and `_parquet_reader` handle Arrow
-  tables; `_long` handles tables with one row per instance. `_features` selects the features to read,
-  `_label_table` adds labels of a separate table and treats missing labels.
-  `_remote` handles URLs.
-- `scan` finds the bags of files without reading their instances. `files` chooses the format by the file
+  tables; `_long` handles tables with one row per instance. `_features` selects the features to read;
+  `_label_table` adds labels from a separate table and handles missing labels. `_remote` handles URLs.
+- `scan` locates the bags in files without reading the instances. `files` chooses the format from the file
   name.
 """
 

@@ -76,7 +76,7 @@ def from_arrow(array: Any) -> np.ndarray:
 
 
 def in_one(column: Any) -> Any:
-    """Return a column as one array; it is copied only if it has several chunks."""
+    """Return a column as one array, copied only if the column has several chunks."""
     if not isinstance(column, pa.ChunkedArray):
         return column
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
@@ -101,7 +101,7 @@ def is_list(arrow_type: Any) -> bool:
 
 
 def is_numeric(arrow_type: Any) -> bool:
-    """Return whether an Arrow type is numeric or boolean, so that its values can be features."""
+    """Return whether an Arrow type is numeric or boolean, that is, valid for features."""
     return (
         pa.types.is_integer(arrow_type)
         or pa.types.is_floating(arrow_type)
@@ -156,7 +156,7 @@ class BagTables:
         self.widths: dict[str, int] = {}
 
     def of_file(self, where: str) -> BagTables:
-        """Return the same reader for another file, which its errors name."""
+        """Return the same reader for another file, whose name appears in error messages."""
         tables = copy(self)
         tables.where = where
         return tables
@@ -167,7 +167,7 @@ class BagTables:
         return "instances" if self.description is None else self.description["instances"]["column"]
 
     def read(self, table: Any, first: int = 0) -> tuple[Bags, np.ndarray | None]:
-        """Convert one table to bags and their labels (None if there are none).
+        """Convert one table to bags and labels (None if the table has no labels).
 
         `first` is the index of the table's first row among the rows of all tables. Bags without ids are
         numbered from `first`.
@@ -188,7 +188,7 @@ class BagTables:
         return self._matrix_of_lists(name, array, first) if is_list(array.type) else self._values(name, array)
 
     def key_column(self, name: str, array: Any, first: int = 0, *, complete: bool = False) -> np.ndarray:
-        """Convert a column of ids or labels to a numpy array, without rounding of whole decimals."""
+        """Convert a column of ids or labels to a numpy array, without rounding decimals that are integers."""
         array = in_one(array)
         if pa.types.is_decimal(array.type) and array.type.scale == 0:
             try:
@@ -222,7 +222,7 @@ class BagTables:
         return self._values(name, array.flatten()).reshape(len(array), width)
 
     def _values(self, name: str, array: Any) -> np.ndarray:
-        """Convert the values of a column; errors such as invalid UTF-8 name the source and the column."""
+        """Convert the values of a column; errors, such as invalid UTF-8, contain the source and column."""
         try:
             return from_arrow(array)
         except pa.ArrowException as error:
@@ -259,7 +259,7 @@ class BagTables:
         return sizes, self._matrix(inner, sizes, first)
 
     def described_bags(self, table: Any, first: int, sizes: np.ndarray) -> BagRows:
-        """Read the ids, labels and bag columns that the description names, but not the instances."""
+        """Read the ids, labels and bag columns listed in the description, but not the instances."""
         about = self.description or {}
 
         def side(kind: dict[str, Any], *, complete: bool = False) -> np.ndarray:
@@ -315,7 +315,8 @@ class BagTables:
             widths = np.diff(inner.offsets.to_numpy())
             width = int(widths[0]) if len(widths) else 0
             if (widths != width).any():
-                refuse(widths != width, f"an instance does not have {width} features, unlike the first one")
+                why = f"an instance has a different number of features than the first one, which has {width}"
+                refuse(widths != width, why)
         values = inner.flatten()
         if values.null_count:
             nulls = values.is_null().to_numpy(zero_copy_only=False).reshape(-1, width)
@@ -326,8 +327,8 @@ class BagTables:
         if (lengths != sizes).any():
             row = int(np.argmax(lengths != sizes))
             raise ValueError(
-                f"{self.where}, row {first + row}: the column {name!r} has {lengths[row]} values but the bag "
-                f"has {sizes[row]} instances."
+                f"{self.where}, row {first + row}: the column {name!r} has {lengths[row]} values; expected "
+                f"{sizes[row]}, one per instance of the bag."
             )
 
     def bags(self, rows: BagRows, instances: np.ndarray, ids: np.ndarray | None) -> Bags:

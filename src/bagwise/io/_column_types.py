@@ -45,7 +45,7 @@ def as_numeric_texts(texts: Sequence[str], *, decimal_commas: bool) -> list[str]
 
 
 def with_point(text: str) -> str:
-    """Replace a decimal comma by a point, if the text has exactly one comma and no point."""
+    """Replace a decimal comma by a point, if the text contains exactly one comma and no point."""
     return text.replace(",", ".") if text.count(",") == 1 and "." not in text else text
 
 
@@ -54,7 +54,7 @@ def _is_missing(text: str) -> bool:
 
 
 class ColumnType:
-    """Detector of a column's dtype, which processes the text block by block.
+    """Detector of a column's dtype that processes the text block by block.
 
     The dtype is the narrowest of boolean, integer, float and text. In a numeric column, an empty cell, NA,
     N/A, null, None, ? or - is a missing value, and the column stays numeric.
@@ -64,7 +64,7 @@ class ColumnType:
     table, name : TableFile, str
         The file and the column.
     is_feature : bool
-        Whether the column must be numeric because the caller named it as a feature.
+        Whether the column must be numeric because the caller specified it as a feature.
     """
 
     def __init__(self, table: TableFile, name: str, *, is_feature: bool = False):

@@ -1,4 +1,4 @@
-"""Selection of the features to read: by name, or those of a model."""
+"""Selection of the features to read, by name or from a model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def wanted_features(features: Sequence[str] | None, like: Any) -> list[str] | No
     features : sequence of str or None
         The names.
     like : fitted estimator, Bags, ScannedBags or None
-        An object whose features to read. It may lack feature names.
+        The object whose features are read. The object can be without feature names.
     """
     if features is not None and like is not None:
         raise ValueError("features and like both specify which features to read; pass only one of them.")
@@ -76,7 +76,9 @@ def with_features(bags: Bags, names: list[str], where: str) -> Bags:
         absent = [name for name in names if name not in columns]
         if absent:
             has = ", ".join(map(repr, list(columns)[:8]))
-            raise ValueError(f"{where} has no numeric column {absent[0]!r} for a feature; it has {has}.")
+            raise ValueError(
+                f"{where} has no numeric column {absent[0]!r} for a feature; its numeric columns are {has}."
+            )
         if not isinstance(bags.instances, np.ndarray):
             raise ValueError(
                 f"{where} has sparse features, which do not include all of {names!r}; columns cannot be "

@@ -47,7 +47,7 @@ def safe_name(name: str) -> str:
 
 @dataclass
 class FolderIndex:
-    """Bag files of a folder, in order, with the ids, labels and bag columns from the table of labels."""
+    """Bag files of a folder, in order, with the ids, labels and bag columns from the label table."""
 
     files: list[Path]
     ids: np.ndarray | None
@@ -69,9 +69,9 @@ class FolderIndex:
 def write_labels(
     folder: Path, bags: Bags, y: Any, format_name: str
 ) -> tuple[Bags, dict[str, Any], list[str]]:
-    """Write the table of labels.
+    """Write the label table.
 
-    Returns the bags with values that can be stored, their description, and the file name of every bag.
+    Returns the bags with storable values, the description of the bags, and the file name of every bag.
     """
     bags, y = check_bags(bags, y, format_name)
     description = {**describe(bags, y, instances="features"), "rows": len(bags)}
@@ -126,8 +126,8 @@ def read_index(
     bag, label : str or None
         The columns of the table with the bag ids and the labels.
     missing : {"raise", "skip", "keep"}
-        What to do with files that are not in the table, and with rows without a file or a label. With "keep",
-        bags with an empty label are kept: their label is NaN, or None among text labels.
+        How to treat files that are not in the table, and rows without a file or a label. With "keep", bags
+        with an empty label are kept, with the label NaN, or None among text labels.
     """
     if missing not in ("raise", "skip", "keep"):
         raise ValueError(f'missing must be "raise", "skip" or "keep"; got {missing!r}.')
@@ -190,7 +190,7 @@ def read_index(
 
 
 def _warn_skipped(table: Path, suffix: str, *, n_without_label: int, n_without_file: int) -> None:
-    """Warn how many files and lines are skipped."""
+    """Issue a warning with the number of skipped files and lines."""
     skipped = []
     if n_without_label:
         skipped.append(
@@ -249,7 +249,7 @@ def read_label_table(
 
 
 def with_none(y: np.ndarray, unlabelled: np.ndarray) -> np.ndarray:
-    """Return text labels as objects, None where they are missing; numeric labels are NaN there already."""
+    """Return text labels as objects, with None for missing labels; numeric labels already contain NaN."""
     if y.dtype.kind != "U":
         return y
     labels = y.astype(object)
@@ -258,7 +258,7 @@ def with_none(y: np.ndarray, unlabelled: np.ndarray) -> np.ndarray:
 
 
 def whole_labels(y: np.ndarray) -> np.ndarray:
-    """Return integer labels that were read as floats because other labels are missing."""
+    """Convert labels that were read as floats, only because some labels are missing, to integers."""
     if y.dtype.kind != "f" or not np.isfinite(y).all():
         return y
     whole = y.astype(np.int64)
@@ -271,7 +271,7 @@ OpenBag: TypeAlias = Callable[..., AbstractContextManager[Mapping[str, Any]]]
 
 
 class Shapes(NamedTuple):
-    """Contents of the files of a folder: bag sizes, number of features, dtype, and names of other arrays."""
+    """Contents of the files in a folder: bag sizes, number of features, dtype, names of other arrays."""
 
     sizes: np.ndarray
     n_features: int
@@ -280,7 +280,7 @@ class Shapes(NamedTuple):
 
 
 def look_at_shapes(index: FolderIndex, open_bag: OpenBag) -> Shapes:
-    """Open every file of a folder to read the shape of its instances."""
+    """Open every file in a folder to read the shape of the instance array."""
     sizes, dtypes, width = [], set(), 0
     names: list[str] = []
     for _, arrays, names in _opened(index, open_bag):  # noqa: B007 (the same for all files)
@@ -292,7 +292,7 @@ def look_at_shapes(index: FolderIndex, open_bag: OpenBag) -> Shapes:
 
 
 def _opened(index: FolderIndex, open_bag: OpenBag) -> Iterator[tuple[Path, Mapping[str, Any], list[str]]]:
-    """Open the files of a folder in turn; yield the path, the arrays, and the names that all must have."""
+    """Open the files in a folder one by one; yield the path, the arrays and the required array names."""
     first = repr(str(index.files[0]))
     names: list[str] | None = None
     for path in index.files:
@@ -303,7 +303,7 @@ def _opened(index: FolderIndex, open_bag: OpenBag) -> Iterator[tuple[Path, Mappi
             if names is None:
                 width, names = shape[-1], [name for name in arrays if name != "features"]
             if shape[-1] != width:
-                raise ValueError(f"{str(path)!r} has {shape[-1]} features but {first} has {width}.")
+                raise ValueError(f"{str(path)!r} has {shape[-1]} features, but {first} has {width}.")
             absent = [name for name in names if name not in arrays]
             if absent:
                 raise ValueError(f"{str(path)!r} has no array {absent[0]!r}, but {first} has one.")
@@ -369,10 +369,10 @@ def load_folder(index: FolderIndex, open_bag: OpenBag) -> tuple[Bags, np.ndarray
 
 
 def read_column(arrays: Mapping[str, Any], name: str, size: int, path: Path) -> np.ndarray:
-    """Read an instance column; it must have `size` values."""
+    """Read an instance column, which must have `size` values."""
     values = np.array(arrays[name])
     if len(values) != size:
-        raise ValueError(f"{str(path)!r} has {len(values)} values of {name!r} but {size} instances.")
+        raise ValueError(f"{str(path)!r} has {len(values)} values of {name!r}, but {size} instances.")
     return values
 
 
@@ -392,6 +392,8 @@ def restore_columns(
 def _check_features(shape: tuple[int, ...], dtype: np.dtype, path: Path) -> None:
     # Some programs that write slides add a batch dimension of size 1.
     if len(shape) != 2 and not (len(shape) == 3 and shape[0] == 1):
-        raise ValueError(f"{str(path)!r} has features of shape {shape}; expected (n_instances, n_features).")
+        raise ValueError(
+            f"{str(path)!r} has features of shape {shape}; expected shape (n_instances, n_features)."
+        )
     if not is_numeric(dtype):
         raise ValueError(f"{str(path)!r} has features of dtype {dtype}; expected a numeric dtype.")

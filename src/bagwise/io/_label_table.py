@@ -1,4 +1,4 @@
-"""Labels that are missing in a table, and labels of bags in a separate table."""
+"""Missing labels, and bag labels that are stored in a separate table."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def treat_missing(
 def join_labels(
     bags: Bags, table: Any, *, bag: str | None, label: str | None, missing: Missing, where: str
 ) -> tuple[Bags, np.ndarray]:
-    """Add the labels and bag columns of a separate table to bags, matched by the text of their ids.
+    """Add the labels and bag columns of a separate table to bags; rows are matched by bag id, as text.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ def join_labels(
     table : path or TableFile
         The table, with one row per bag.
     bag, label : str or None
-        Its columns with the ids and the labels. If the table has no column `bag`, it is one of the default
-        names.
+        The columns of the table with the ids and the labels. If the table has no column `bag`, the default
+        names are tried.
     missing : {"raise", "skip", "keep"}
         How to treat bags without a label and, with "skip", rows without a bag.
     where : str

@@ -16,7 +16,7 @@ from bagwise.io._table import Spread
 
 
 def refuse_empty_bags(bags: Bags) -> None:
-    """Raise an error if a bag is empty: a table with one row per instance cannot represent it."""
+    """Raise an error if a bag is empty: a table with one row per instance cannot represent empty bags."""
     empty = bags.sizes == 0
     if empty.any():
         raise ValueError(
@@ -86,7 +86,7 @@ def infer_long(
 
     Unless `features` is passed, numeric columns that vary within a bag are features. Columns that are
     constant within every bag, but not overall, are bag columns. All others are instance columns. A column
-    with several values per row has one role, and is then split into columns with one value per row. Missing
+    with several values per row has a single role, and is split into columns with one value per row. Missing
     labels raise an error if `missing` is "raise".
     """
     bag, label = choose_bag_and_label(bag, label, columns, where, features or ())
@@ -120,7 +120,7 @@ def infer_long(
 
 
 def spread_of(shapes: Mapping[str, tuple[int, ...]]) -> Spread:
-    """Return how columns are split into columns with one value per row; `shapes` are the shapes of a row."""
+    """Return the mapping that splits columns into one value per row; `shapes` are the shapes of a row."""
     return Spread([{"column": name, "dtype": None, "shape": shape} for name, shape in shapes.items()])
 
 
@@ -142,7 +142,7 @@ def choose_bag_and_label(
     where: str,
     features: Collection[str] = (),
 ) -> tuple[str, str | None]:
-    """Return the columns with the bag ids and the labels: those that are passed, or the default names.
+    """Return the columns with the bag ids and the labels: the requested columns, or the default names.
 
     A feature is not used as the default label column.
     """

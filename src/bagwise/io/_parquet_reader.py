@@ -24,7 +24,7 @@ _BUFFER_BYTES = 2**15  # compressed bytes per column
 
 
 class Reader:
-    """Open Parquet file and the roles of its columns.
+    """An open Parquet file, with the roles of its columns.
 
     Parameters
     ----------
@@ -88,12 +88,12 @@ class Reader:
         return description
 
     def sizes(self) -> np.ndarray | None:
-        """Return the bag sizes from the footer of a file with one row per bag; None if it has none."""
+        """Return the bag sizes from the footer of a file with one row per bag; None if they are missing."""
         noted = (self.file.metadata.metadata or {}).get(SIZES_KEY.encode())
         if noted is None or self.description is None:
             return None
         with reading(self.path, "Parquet file"):
-            # Limit the output to one size per row: damaged bytes may decompress to far more.
+            # Limit the output to one size per row, because damaged bytes may decompress to far more values.
             unfolded = zlib.decompressobj().decompress(b64decode(noted), 8 * self.file.metadata.num_rows + 8)
             sizes = np.frombuffer(unfolded, dtype="<i8").astype(np.int64)
         return sizes if len(sizes) == self.file.metadata.num_rows else None
@@ -102,7 +102,7 @@ class Reader:
         return ValueError(f"{self.where} is not a readable Parquet file: {' '.join(str(error).split())}")
 
     def load(self, features: Sequence[str] | None = None) -> tuple[Bags, np.ndarray | None]:
-        """Read all bags; `features` names the feature columns, for files without a description."""
+        """Read all bags; `features` are the names of the feature columns, for files without a description."""
         with self.file, reading(self.path, "Parquet file"):
             if self.is_long:
                 return self._load_long(features)
@@ -160,7 +160,7 @@ class Reader:
     # ------------------------------------------------------------------ one row per bag
 
     def _load_bags(self) -> tuple[Bags, np.ndarray | None]:
-        """Read the row groups into one matrix, so that memory holds little more than the result."""
+        """Read the row groups into one matrix, using little more memory than the result."""
         X: np.ndarray | None = None
         filled = 0
         parts: list[BagRows] = []
@@ -207,7 +207,7 @@ class Reader:
 
 
 def joined_rows(parts: list[BagRows]) -> BagRows:
-    """Join the columns of several tables, except the instances."""
+    """Join the columns of several tables, without the instances."""
     first = parts[0]
 
     def all_of(get: Any) -> Any:

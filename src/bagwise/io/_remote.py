@@ -27,8 +27,8 @@ class _About(NamedTuple):
 class RemoteFile:
     """Remote file, with the methods of `pathlib.Path` that scans use.
 
-    Endpoint and credentials are configured through fsspec and environment variables, also on the workers of a
-    cluster.
+    The endpoint and the credentials are configured through fsspec and environment variables, including on
+    cluster workers.
     """
 
     def __init__(self, address: str):
@@ -59,7 +59,7 @@ class RemoteFile:
         return system.open(path, "rb")
 
     def stat(self) -> _About:
-        """Return the size, and an integer that changes with the content (hash of its ETag or time)."""
+        """Return the size, and an integer that changes with the content (a hash of the ETag or the time)."""
         system, path = _system_of(self._address)
         system.invalidate_cache()
         about = system.info(path)

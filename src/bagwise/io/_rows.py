@@ -12,10 +12,11 @@ from typing import Any, Protocol
 
 DELIMITERS = (",", ";", "\t")
 
-# Line that some programs write before the header, so that Excel uses the delimiter: sep=;
+# Line that some programs write before the header to specify the delimiter for Excel: sep=;
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?[\r\n]*', flags=re.IGNORECASE)
 _BYTES = 1 << 20  # read at a time to detect the encoding
-# Control characters that text tables do not contain: all but tab, line feed, form feed and carriage return.
+# Control characters that text tables do not contain: all except tab, line feed, form feed and carriage
+# return.
 _CONTROL = bytes(code for code in range(32) if code not in (9, 10, 12, 13))
 
 
@@ -40,16 +41,16 @@ class TableFile(Protocol):
         """Return the path."""
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the rows that are not blank, column names first, each with its line or row number."""
+        """Yield the rows that are not blank, each with its line or row number; column names come first."""
 
 
 class TextTable:
     """Text file with one row per line; the delimiter is detected from the header.
 
     The delimiter is the comma, semicolon or tab, whichever splits the first line into the most cells. Ties
-    go to the comma. If the file starts with a line such as ``sep=;``, the delimiter is the one in this line,
-    which is not a row. If the delimiter is not a comma, a comma within a number is a decimal comma, as
-    spreadsheet programs write it in many countries.
+    go to the comma. If the file starts with a line such as ``sep=;``, this line specifies the delimiter and
+    is not a row. If the delimiter is not a comma, a comma within a number is a decimal comma, which
+    spreadsheet programs use in many countries.
 
     Parameters
     ----------
@@ -93,8 +94,8 @@ class TextTable:
 def detect_encoding(path: Path) -> str:
     """Return the encoding of a text file: UTF-16 with a byte order mark, UTF-8 or Windows-1252 (cp1252).
 
-    Excel writes plain CSV files in Windows-1252 in many countries. A file has this encoding if it is not
-    UTF-8 and has no control characters, which text tables do not contain.
+    Excel writes plain CSV files in Windows-1252 in many countries. This encoding is assumed if the file is
+    not valid UTF-8 and contains no control characters.
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
     is_utf8 = is_text = True
@@ -132,7 +133,7 @@ def _checked_encoding(name: str) -> str:
 
 
 class _Opened:
-    """Open text file; errors while reading it are raised as one ValueError with the file name."""
+    """An open text file; errors while reading are raised as a ValueError with the file name."""
 
     def __init__(self, path: Path, encoding: str):
         self.path = path
@@ -158,7 +159,7 @@ def _nonblank(file: Any) -> Iterator[str]:
 
 
 def _n_cells(lines: list[str], delimiter: str) -> int:
-    # Not strict, because a quoted cell may continue on the next line.
+    # The parser is not strict, because a quoted cell may continue on the next line.
     return max(map(len, csv.reader(lines, delimiter=delimiter)), default=0)
 
 

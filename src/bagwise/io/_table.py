@@ -1,4 +1,4 @@
-"""Table files: text that represents every dtype exactly, and a description that restores the dtypes."""
+"""Table files: text that represents all dtypes exactly, and a description for restoring the dtypes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def write_table(
 class RowFile:
     """Writer of a .csv or .parquet table, which is written a few rows at a time.
 
-    Writing is atomic: no incomplete file is ever left behind.
+    Writing is atomic, so an incomplete file is never left behind.
 
     Parameters
     ----------
@@ -97,9 +97,9 @@ class RowFile:
 
 
 def _texts(column: np.ndarray) -> list[str]:
-    """Convert values to text from which the same dtype restores every bit."""
+    """Convert values to text that can be converted back to the same dtype without any loss."""
     if column.dtype.kind == "U":
-        # The itemsize is an upper bound of the length. The csv module's limit can be changed by users.
+        # The item size is an upper bound for the length. Users can change the limit of the csv module.
         longest, limit = column.dtype.itemsize // 4, csv.field_size_limit()
         if longest > limit and np.char.str_len(column).max(initial=0) > limit:
             raise ValueError(
@@ -154,8 +154,8 @@ def read_columns(path: Any, dtypes: dict[str, str | None]) -> tuple[dict[str, np
     path : path or TableFile
         The file.
     dtypes : dict of str to str or None
-        The columns and their dtypes: None to detect the dtype with `ColumnType`, "number" to detect it and
-        refuse text.
+        The columns and their dtypes: None detects the dtype with `ColumnType`; "number" also detects the
+        dtype, but rejects text.
 
     Returns
     -------
@@ -194,7 +194,7 @@ def read_columns(path: Any, dtypes: dict[str, str | None]) -> tuple[dict[str, np
 def read_described(
     path: Any, description: dict[str, Any], kinds: Sequence[dict[str, Any]]
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Read the columns listed in a description; check that they match the file and that it is complete.
+    """Read the columns listed in a description; check that the columns match and the file is complete.
 
     Returns the columns (multi-dimensional ones are reassembled) and the line numbers of the rows.
     """
@@ -280,7 +280,7 @@ class Spread:
         self.header = list(self.dtypes)
 
     def names(self, columns: Iterable[str]) -> list[str]:
-        """Return the names of the one-dimensional columns of these columns; other names are unchanged."""
+        """Return the names of the one-dimensional columns for these columns; keep other names."""
         return [part for name in columns for part in self.parts.get(name, [name])]
 
     def out(self, columns: Mapping[str, np.ndarray]) -> list[np.ndarray]:

@@ -15,14 +15,14 @@ from bagwise.data.bags import Bags
 from bagwise.data.description import refuse_duplicates
 
 _NUMERIC = ("numeric", "real", "integer")
-# A value of a row: unquoted, or quoted by ' or " (with a \ before quotes inside).
+# A value in a row: unquoted, or quoted with ' or " (quotes inside are escaped with \).
 _VALUE = re.compile(r"""\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^,]*?))\s*(,|$)""", re.DOTALL)
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 @dataclass
 class _Attribute:
-    """Column of the file: numeric, nominal, text, or relational (a nested table)."""
+    """A column of the file: numeric, nominal, text, or relational (a nested table)."""
 
     name: str
     kind: str
@@ -34,8 +34,8 @@ def load_arff(path: FilePath) -> tuple[Bags, Labels]:
     r"""Read bags and their labels from a relational ARFF file, as written by WEKA.
 
     Such a file has one row per bag: its id, a relational attribute with the instances (a quoted table whose
-    lines are separated by ``\n``), and the class. All attributes inside the bag are features. A nominal value
-    becomes its index (from 0) in the list that the header declares; ``?`` becomes NaN.
+    lines are separated by ``\n``), and the class. All attributes inside the bag are features. Nominal values
+    are converted to their index (from 0) in the list in the header; ``?`` becomes NaN.
 
     Parameters
     ----------

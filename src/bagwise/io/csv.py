@@ -27,9 +27,9 @@ def save_csv(path: FilePath, bags: Bags, y: ArrayLike | None = None) -> Path:
     """Write bags and their labels to a CSV file with one row per instance.
 
     The columns are ``bag_id``, ``y``, the bag columns, the features and the instance columns; a
-    multi-dimensional column is split into several. Values are written so that loading restores every bit. A
-    second file, ``NAME.csv-metadata.json``, stores the dtypes and roles of the columns. `load_csv` and other
-    programs can read the CSV file without it, too. For large data, use Parquet.
+    multi-dimensional column is split into several. Values are written such that loading restores them
+    exactly. A second file, ``NAME.csv-metadata.json``, stores the dtypes and roles of the columns. `load_csv`
+    and other programs can read the CSV file without it, too. For large data, use Parquet.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def load_csv(
     Reads files written by `save_csv`, and any text file with a header, cells separated by commas, semicolons
     or tabs, and a column with the bag id of every row. The rows may be in any order. In files separated by
     semicolons or tabs, a comma within a number is a decimal comma: 0,5 is 0.5. A first line such as
-    ``sep=;``, which some programs write for Excel, names the separator.
+    ``sep=;``, which some programs write for Excel, specifies the separator.
 
     In a file without a description, numeric columns that vary within a bag are features. Columns that are
     constant within every bag, but not overall, are bag columns, so a label never leaks into the features.
@@ -113,9 +113,9 @@ def load_csv(
         order mark; a text file that is not valid UTF-8 is read as Windows-1252 (cp1252), in which Excel
         writes plain CSV files in Western Europe and America.
     missing : {"raise", "skip", "keep"}, default="raise"
-        How to treat bags without a label, which have an empty cell: "raise" raises an error; "skip" skips
-        them and issues a warning with their number; "keep" reads their label as missing (NaN, or None among
-        text labels), for example as unlabeled bags for `compare`.
+        How to treat bags without a label (an empty cell): "raise" raises an error; "skip" skips these bags
+        and issues a warning with their number; "keep" reads missing labels as NaN (None among text labels),
+        for example to pass unlabeled bags to `compare`.
 
     Returns
     -------
@@ -172,7 +172,7 @@ def bags_of_table(
 def _kinds(description: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the columns of the table in order, each with its dtype and shape."""
     features = description["instances"]
-    # A bfloat16 value has the same text as this value in float32.
+    # The text of a bfloat16 value is that of the same value in float32.
     dtype = "<f4" if features["dtype"] == "bfloat16" else features["dtype"]
     return [
         description["bag"],

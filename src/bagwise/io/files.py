@@ -1,4 +1,4 @@
-"""Load and save bags in any format, chosen by the file name or the contents of a folder."""
+"""Load and save bags in any format, chosen from the file name or the contents of a folder."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def load_bags(
         become instance columns. By default all features of the file are read; in tables that bagwise did not
         write, these are all numeric columns that vary within a bag.
     like : fitted estimator, or bags, optional
-        Read the features that this model or these bags have, in the same order. Use ``like=model`` to read a
+        Read the features of this model or these bags, in the same order. Use ``like=model`` to read a
         file with a single bag, from which the roles of the columns cannot be inferred.
     positive : optional
         The label of the positive class. If passed, labels are returned as booleans: True for this label,
@@ -104,7 +104,7 @@ def load_bags(
         options:
 
         - ``label=False``: no labels are read;
-        - `labels`: a table with one row per bag, which has the labels and further bag columns. `label` is
+        - `labels`: a table with one row per bag that contains the labels and further bag columns. `label` is
           then a column of this table, and `encoding` its encoding;
         - `missing`: how to treat bags without a label, as in `load_csv`.
 

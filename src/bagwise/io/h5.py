@@ -19,7 +19,7 @@ from bagwise._core.types import FilePath, Labels
 from bagwise.data.bags import Bags
 from bagwise.io._folder import FolderIndex, OpenBag, load_folder, read_index, safe_name, write_labels
 
-# Limits for the declared size of a dataset: compression filters shrink data, but not by an arbitrary factor.
+# Limits for the declared size of a dataset, because compression ratios cannot be arbitrarily high.
 _SMALL_BYTES, _MOST_OF_A_BYTE = 2**24, 10_000
 
 
@@ -140,14 +140,16 @@ def _open_bag(path: Path, *, key: str, sides: bool = True) -> Iterator[dict[str,
         if features is None:
             raise ValueError(f"{str(path)!r}: {key!r} is a group; expected a dataset.")
         if features.shape is None:
-            raise ValueError(f"{str(path)!r}: {key!r} has no values; expected (n_instances, n_features).")
+            raise ValueError(
+                f"{str(path)!r}: {key!r} has no values; expected shape (n_instances, n_features)."
+            )
         is_all = not sides or file.id.get_num_objs() == 1
         arrays = {"features": features} if is_all else _datasets(file, key, features)
         yield {**arrays, "features": _BFloat16Dataset(features)} if _is_bfloat16(features) else arrays
 
 
 def _write_features(file: Any, X: np.ndarray) -> None:
-    """Write the instances of a bag; bfloat16 is stored as an HDF5 float type with the same bits."""
+    """Write the instances of a bag; bfloat16 is stored as an HDF5 float type with the same bit layout."""
     if not is_bfloat16(X.dtype):
         file["features"] = X
         return
@@ -198,7 +200,7 @@ class _BFloat16Dataset:
 def _own_dataset(file: Any, name: str) -> Any:
     """Return a dataset that is stored in this file with a plausible size; None for a group.
 
-    Links to other files and externally stored data are rejected: a file could otherwise expose the contents
+    Links to other files and externally stored data are rejected; otherwise, a file could expose the contents
     of any readable file as features. The low-level API is used because creating the high-level objects of
     h5py takes longer than reading a small bag.
     """
@@ -234,7 +236,7 @@ def _h5py() -> Any:
 def _storable(column: np.ndarray) -> np.ndarray:
     """Convert text to UTF-8 bytes and times to integers, because HDF5 stores neither."""
     if column.dtype.kind == "U":
-        # Before version 2, numpy encodes an empty array as a float array without its shape.
+        # Versions of numpy before 2 encode an empty array as a float array without the original shape.
         return np.char.encode(column, "utf-8") if column.size else np.empty(column.shape, dtype="S1")
     return column.astype(np.int64) if column.dtype.kind in "Mm" else column
 

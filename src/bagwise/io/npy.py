@@ -85,8 +85,8 @@ def load_npy(
 ) -> tuple[Bags, Labels]:
     """Read bags and their labels from a folder with one .npy file per bag.
 
-    Instances are read from ``FOLDER/features/BAG.npy`` or ``FOLDER/BAG.npy``. Every other subfolder that
-    contains a file of the same name for every bag is an instance column.
+    Instances are read from ``FOLDER/features/BAG.npy`` or ``FOLDER/BAG.npy``. Any other subfolder is an
+    instance column if it contains a file of the same name for every bag.
 
     Parameters
     ----------
@@ -155,7 +155,8 @@ def _read(path: Path) -> np.ndarray:
             if array is not None:
                 return array
         # Memory-map the file: numpy compares the declared size with the file size, and the values are copied
-        # directly into the matrix of all bags. Small files that are damaged or unusual are also read here.
+        # directly into the matrix of all bags. This branch also reads small files that are damaged or
+        # unusual.
         return with_dtype(np.load(path, mmap_mode="r", allow_pickle=False))
 
 

@@ -115,10 +115,10 @@ def load_npz(path: FilePath) -> tuple[Bags, Labels]:
 
 
 def read_arrays(path: Any, *, but: Collection[str] = ()) -> dict[str, Any]:
-    """Read the arrays of a file; unknown arrays and those named in `but` are listed with the value None."""
+    """Read the arrays of a file; unknown arrays and the arrays in `but` have the value None."""
     with reading(path, "npz file"), open(path, "rb") as raw:
         refuse_false_sizes(raw)
-        # The file is opened above because np.load does not close a damaged file.
+        # The file is opened above, because np.load does not close damaged files.
         with np.load(raw, allow_pickle=False) as file:
             return {name: file[name] if _is_ours(name) and name not in but else None for name in file.files}
 

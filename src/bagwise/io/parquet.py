@@ -35,15 +35,16 @@ def save_parquet(
     With the layout "bags", there is one row per bag with the columns ``bag_id``, ``y``, the bag columns,
     ``instances`` (a list of fixed-size lists) and the instance columns (lists). With "long", there is one row
     per instance and one column per feature. The file is compressed with zstd, and features with byte stream
-    split encoding. It is written by row group, so that memory holds little more than the bags.
+    split encoding. The file is written one row group at a time, so that little memory is needed in addition
+    to the bags.
 
     Parameters
     ----------
     path : path
         The file to write. Writing is atomic: no incomplete file is ever left behind.
     bags : Bags, or iterable of (Bags, y)
-        Dense bags with unique ids. Data that do not fit into memory can be passed as an iterable of parts,
-        each with its labels or None, as `iter_parquet` yields them.
+        Dense bags with unique ids. Data that do not fit into memory can be passed as an iterable of parts
+        with labels (or None), as returned by `iter_parquet`.
     y : array of shape (n_bags, ...), optional
         Labels of the bags.
     layout : {"bags", "long"}, default="bags"
@@ -119,8 +120,8 @@ def load_parquet(
     Reads files written by `save_parquet` and by other programs. A file with a column ``instances`` has one
     row per bag: this column contains lists of numeric lists, other columns of lists are instance columns, and
     all other columns are bag columns. Any other file has one row per instance, and column roles are inferred
-    as in `load_csv`. There, a column with a list of k values in every row, such as an embedding, becomes the
-    columns NAME_0 to NAME_{k-1}; all lists must have the same length. Decimals become float64.
+    as in `load_csv`. In these files, a column with a list of k values in every row, such as an embedding,
+    becomes the columns NAME_0 to NAME_{k-1}; all lists must have the same length. Decimals become float64.
 
     Parameters
     ----------
@@ -190,7 +191,7 @@ def iter_parquet(
 
 
 class _Writer:
-    """Writer of a Parquet file, which is opened with the first table because the columns must be known."""
+    """Writer of a Parquet file, opened with the first table because the columns must be known."""
 
     def __init__(self, path: Path):
         self.path = path

@@ -14,8 +14,8 @@ from bagwise.data.bags import Bags
 from bagwise.io._label_table import Missing
 
 # Limits for the uncompressed size of the members of a workbook (a zip archive), and for the number of cells,
-# so that a small file cannot exhaust the memory. Tables compress to at least one byte of 30, and to at least
-# one byte per cell. A forged row can have 16,384 cells, although only its last one is stored.
+# so that a small file cannot exhaust the memory. Compressed tables have at least 1/30 of the original size,
+# and at least one byte per cell. A forged row can have 16,384 cells, although only its last one is stored.
 _MOST_OF_A_BYTE = 100
 _SMALL_BYTES = 2**24
 _MOST_CELLS_OF_A_BYTE = 50
@@ -35,7 +35,7 @@ def load_xlsx(
     """Read bags and their labels from a sheet of a workbook (.xlsx) with one row per instance.
 
     The first row contains the column names. Column roles are inferred as for a CSV file without a
-    description: see `load_csv`. For formulas, the values stored by the spreadsheet program are read. For
+    description: see `load_csv`. For formulas, the values that the spreadsheet program stored are read. For
     large data, use Parquet. Requires openpyxl: ``pip install 'bagwise[excel]'``.
 
     Parameters
@@ -101,15 +101,15 @@ class Sheet:
                     f"{str(self.path)!r} has no sheet {self.name!r}; it has {', '.join(map(repr, names))}."
                 )
             sheet = book[self.name] if self.name is not None else book.worksheets[0]
-            # Some programs store wrong dimensions, and rows outside them would be skipped.
+            # Some programs store wrong dimensions, and rows outside these dimensions would be skipped.
             sheet.reset_dimensions()
             most_cells = max(_FEW_CELLS, _MOST_CELLS_OF_A_BYTE * self.path.stat().st_size)
             width = n_cells = 0
             for i, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
                 if i > _MOST_ROWS:
                     raise ValueError(
-                        f"{str(self.path)!r} has a row after row {_MOST_ROWS:,}, the last row that a sheet "
-                        "can have."
+                        f"{str(self.path)!r} has a row after row {_MOST_ROWS:,}, but a sheet can have at "
+                        "most this many rows."
                     )
                 n_cells += max(width, len(cells))
                 if n_cells > most_cells:

@@ -14,10 +14,10 @@ from bagwise.persist.known_types import loaders_of, name_here, name_in_files
 _SCHEMA = "schema.json"
 # The arrays of a sparse matrix.
 _SPARSE = {"data.npy", "format.npy", "indices.npy", "indptr.npy", "shape.npy", "_is_array.npy"}
-# Compressed sparse matrices may grow by this many bytes, or this many times the size of the archive. `save`
-# stores them without compression; version 0.2.0 did not.
+# Decompression of sparse matrices may add this many bytes, or this multiple of the archive size. `save`
+# stores sparse matrices without compression; version 0.2.0 compressed them.
 _ROOM, _RATIO = 2**26, 20
-# The loaders with which skops marks code instead of values.
+# Loaders that skops uses for code instead of values.
 _FUNCTIONS = {"FunctionNode", "MethodNode", "PartialNode", "OperatorFuncNode"}
 _BOOLEANS = {"bool", "bool_"}
 
@@ -29,7 +29,7 @@ def read_schema(archive: bytes) -> dict[str, Any]:
         members = file.infolist()
         # Compression is rejected, because a small compressed archive could exhaust the memory.
         if any(m.compress_type != ZIP_STORED or m.file_size != m.compress_size for m in members):
-            raise ValueError("an entry is compressed; model files have only uncompressed entries")
+            raise ValueError("an entry is compressed; model files contain only uncompressed entries")
         if sum(member.file_size for member in members) > len(archive):
             raise ValueError("the sizes of its entries exceed the size of the archive")
         if len({member.filename for member in members}) < len(members):
@@ -113,7 +113,7 @@ def rename_for_skops(schema: dict[str, Any]) -> None:
 def unknown_types(schema: dict[str, Any]) -> list[str]:
     """Return the names of the types and functions in an archive that are not known to be safe.
 
-    Known types with the name of another module are not among them: `check_nodes` rejects these.
+    Known types with a different module name are not included: `check_nodes` rejects these types.
     """
     named = {(str(node["__module__"]), str(node["__class__"])) for node in nodes(schema)}
     return sorted(
@@ -150,7 +150,7 @@ def mend_keys(schema: dict[str, Any]) -> None:
         for kind, (key, value) in zip(types, node["content"].items(), strict=True):
             if kind["__class__"] in _BOOLEANS:
                 kind.update({"__class__": "int", "__module__": "builtins"})
-                # skops restores one type per id, but the type has just changed.
+                # skops restores one type per id, but this type has just been replaced.
                 kind.pop("__id__", None)
                 key = {"false": "0", "true": "1"}[key]
             content[key] = value

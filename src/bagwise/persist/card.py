@@ -80,7 +80,7 @@ def name_of(cls: type) -> str:
 
 
 def _fitted_attribute(model: Any, name: str) -> Any:
-    """Return a fitted attribute, or None if the model is not fitted or does not have it."""
+    """Return a fitted attribute, or None if the model is not fitted or has no such attribute."""
     try:
         return getattr(model, name, None)
     except Exception:  # properties of third-party models can fail if a part is missing
@@ -88,7 +88,7 @@ def _fitted_attribute(model: Any, name: str) -> Any:
 
 
 def digest_of(model: Any) -> str | None:
-    """Return the digest of the training bags of a model, or of the part that was fitted to bags."""
+    """Return the digest of a model's training bags, or that of the inner model that was fitted to bags."""
     digest = _fitted_attribute(model, "training_digest_")
     if digest is not None:
         return str(digest)

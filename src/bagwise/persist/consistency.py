@@ -1,7 +1,7 @@
-"""Checks of restored models: attributes that compiled code of other libraries uses without a check.
+"""Checks of attributes in restored models that compiled code of other libraries uses unchecked.
 
-Our own compiled code checks its arrays before every use. That of scikit-learn and numpy trusts the attributes
-that a fit has stored; a forged file could make it read or write other memory.
+Our own compiled code checks its arrays before every use. The compiled code of scikit-learn and numpy does not
+check fitted attributes, so a forged file could make it access arbitrary memory.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _POSITIONS = {"MT19937": ("pos", 624), "Philox": ("buffer_pos", 4)}
 
 
 def refuse_inconsistent_parts(model: Any, trusted: Collection[str] = ()) -> None:
-    """Raise an error if a part of a restored model has attributes with which compiled code could crash.
+    """Raise an error if attributes of a restored model could crash compiled code.
 
     Types in `trusted` are not checked.
     """
@@ -56,7 +56,7 @@ def refuse_inconsistent_parts(model: Any, trusted: Collection[str] = ()) -> None
             try:
                 _refuse_hidden_members(item)
                 check(item)
-            except Exception as error:  # attributes may have unexpected types
+            except Exception as error:  # attributes in a forged file may have unexpected types
                 raise ValueError(f"its {type(item).__name__} is inconsistent: {error}") from error
         for part in _parts(item):
             if not isinstance(part, _SCALARS) and id(part) not in seen:
@@ -88,7 +88,7 @@ def _require(condition: Any, fault: str) -> None:
 
 
 def _refuse_hidden_members(model: Any) -> None:
-    """Raise an error if an attribute hides a method of the class, such as the one that checks the input.
+    """Raise an error if an attribute hides a method of the class, such as the method that checks the input.
 
     The values of cached properties are stored under the name of the property.
     """
@@ -147,7 +147,7 @@ def _check_linear(model: Any) -> None:
         intercept.dtype.kind in "fi" and intercept.size in (1, *shape[:-1]),
         "intercept_ has a wrong shape",
     )
-    # Stochastic gradient descent continues from these.
+    # Stochastic gradient descent resumes from these attributes.
     for other, size in (("coef", coef.size), ("intercept", intercept.size)):
         for name in (f"_standard_{other}", f"_average_{other}"):
             value = attributes.get(name)
@@ -155,7 +155,7 @@ def _check_linear(model: Any) -> None:
 
 
 def _check_clusterer(model: Any) -> None:
-    """Check the centers, and limit the number of threads to those of this computer."""
+    """Check the centers, and limit the number of threads to the number available on this computer."""
     attributes = vars(model)
     if "cluster_centers_" not in attributes:
         return
@@ -171,7 +171,7 @@ def _check_clusterer(model: Any) -> None:
 
 
 def _check_svm(model: Any) -> None:
-    """Check what libsvm reads: it computes all positions from the number of support vectors of each class."""
+    """Check the arrays of libsvm, which computes all positions from the support vector counts per class."""
     attributes = vars(model)
     if "support_" not in attributes:
         return
@@ -234,7 +234,7 @@ def _check_svm(model: Any) -> None:
 
 
 def _check_one_hot_encoder(model: Any) -> None:
-    """Check that the columns that scikit-learn writes are inside the matrix that it builds."""
+    """Check that the columns that scikit-learn writes are inside the output matrix."""
     attributes = vars(model)
     if "categories_" not in attributes:
         return
@@ -287,7 +287,7 @@ def _check_generator(generator: Any) -> None:
 
 
 def _check_position(name: str, state: dict[str, Any]) -> None:
-    """Numpy does not check the position from which it returns the next stored number."""
+    """Check the position of the next stored value, because numpy does not check it."""
     if name in _POSITIONS:
         key, last = _POSITIONS[name]
         _require(0 <= state[key] <= last, f"the position {state[key]} is outside its state")

@@ -20,5 +20,5 @@ def write_model(path: Any, card: dict[str, Any], archive: bytes) -> Path:
 
 
 def read_model(path: Any) -> Sealed:
-    """Read the format, the card and the archive; raise an error if the file has been changed."""
+    """Read the format, the card and the archive; raise an error if the file was modified."""
     return read_sealed(path, _SEAL)

@@ -1,13 +1,14 @@
 """The types that can be restored from a model file, and the loaders that may restore them.
 
-skops stores the name of a loader with every type: one assigns attributes, one calls the type with arguments,
-one reads an array. A type is known together with its loaders, because a forged file could combine a harmless
-type with a different loader: a sparse matrix whose attributes are assigned, or a type that is called with any
-arguments. Any other type is rejected, with its name in the error message, unless the user trusts it.
+skops stores the name of a loader with every type. For example, one loader assigns attributes, one calls the
+type with arguments, and one reads an array. A type is known together with its loaders, because a forged file
+could combine a harmless type with a different loader: a sparse matrix whose attributes are assigned, or a
+type that is called with any arguments. All other types are rejected unless the user trusts them; the error
+message contains the type name.
 
-Some scikit-learn types are not known, because compiled code uses their attributes as indices, and nothing
-checks these: trees and tree ensembles (forests, boosting), and nearest-neighbor trees. Others are checked
-after they have been restored (`consistency.py`).
+Some scikit-learn types are not known, because compiled code uses their attributes as unchecked indices:
+trees, tree ensembles (forests, boosting) and nearest-neighbor trees. Other types are checked after they have
+been restored (`consistency.py`).
 """
 
 from __future__ import annotations
@@ -272,8 +273,8 @@ def trusted_types() -> list[str]:
     Returns
     -------
     list of str
-        The sorted names (module and class), as skops writes them. Unlike the names in files of `save`, they
-        depend on the version of bagwise.
+        The sorted names (module and class), as skops writes them. Unlike the names in files that `save`
+        writes, these names depend on the bagwise version.
 
     See Also
     --------

@@ -180,7 +180,7 @@ def load(path: FilePath, *, trusted: Iterable[str | type] = ()) -> Any:
     if newer:
         raise ValueError(
             f"{str(path)!r} contains {', '.join(map(repr, newer))}, which bagwise {__version__} does not "
-            f"have; the file was written by {_versions(card)}; load it with the same or a newer version."
+            f"provide; the file was written by {_versions(card)}. Load it with the same or a newer version."
         )
     unknown = [name for name in unknown if name not in names]
     if unknown:
@@ -197,7 +197,7 @@ def load(path: FilePath, *, trusted: Iterable[str | type] = ()) -> Any:
 
 
 def _restored(skops: Any, archive: bytes, schema: dict[str, Any], *, trusted: Collection[str]) -> Any:
-    """Restore a model from an archive and a schema with the names of model files, which is modified."""
+    """Restore a model from an archive and a schema with the type names of model files; modify the schema."""
     check_nodes(schema, member_names(archive), trusted)
     rename_for_skops(schema)
     model = skops.loads(with_schema(archive, schema), trusted=all_types(schema))
@@ -229,7 +229,7 @@ def _skops() -> Any:
 
 
 def _is_function(value: Any) -> bool:
-    """Return whether a parameter is a function; known scikit-learn functions do not count."""
+    """Return whether a parameter is a function other than the known scikit-learn functions."""
     code = value.func if isinstance(value, partial) else value
     if not (inspect.isroutine(code) or isinstance(code, np.ufunc)):
         return False

@@ -1,4 +1,4 @@
-"""Checks of the nodes of a schema: what every loader of skops would do, before it does anything.
+"""Checks of schema nodes, which determine what the skops loaders do, before any loader runs.
 
 A node describes one object: its type, the name of the skops loader that restores it, and the nodes of its
 parts. A forged file can contain any combination. These checks allow a known type only with its own loaders
@@ -64,7 +64,7 @@ def check_nodes(schema: Node, members: Collection[str], trusted: Collection[str]
                 isinstance(file, str) and file in members and file.endswith(_SUFFIXES[loader]),
                 f"{loader} would read {file!r}",
             )
-            # Otherwise, a small file could name a large array a thousand times.
+            # Otherwise, a small file could refer to a large array a thousand times.
             _require(
                 file not in readers or (identity is not None and readers[file] == identity),
                 f"several objects would read {file!r}",
@@ -89,14 +89,14 @@ def _fault(fault: str) -> ValueError:
 
 
 def _loader(node: Any) -> str:
-    """Return the loader of a node, after the check that this is a node."""
+    """Check that this is a node, and return its loader."""
     if not isinstance(node, dict) or not all(isinstance(node.get(key), str) for key in _KEYS):
         raise _fault(f"{str(node)[:60]!r} is not a node")
     return str(node["__loader__"])
 
 
 def _nodes_inside(node: Node) -> list[Node]:
-    """Return the nearest nodes inside the node of a trusted type, which may have any structure."""
+    """Return the outermost nodes inside the node of a trusted type, which may have any structure."""
     nearest, waiting = [], list(node.values())
     while waiting:
         item = waiting.pop()
@@ -128,7 +128,7 @@ def _named(node: Node, names: Collection[str]) -> list[Node]:
 
 
 def _is(node: Any, *loaders: str) -> Any:
-    """Return the node, after the check of its loader."""
+    """Check the loader of a node, and return the node."""
     if _loader(node) not in loaders:
         raise _fault(f"{node['__loader__']} is not one of {', '.join(loaders)}")
     return node
@@ -159,7 +159,7 @@ def _dict(node: Node) -> list[Node]:
     _require(isinstance(content, dict), "the content of DictNode is not a dictionary")
     kinds = _items(_is(types, "ListNode"))
     _require(len(kinds) == len(content or ()), "DictNode does not have one type for each key")
-    # The types are called with the keys.
+    # skops calls the types with the keys.
     return [types, *(_is(kind, "TypeNode") for kind in kinds), *(content or {}).values()]
 
 
@@ -245,7 +245,7 @@ def _random_generator(node: Node) -> list[Node]:
 
 
 def _loss(node: Node) -> list[Node]:
-    """Losses have scalar arguments and no state, which compiled code would read without checks."""
+    """Check that losses have scalar arguments and no state, which compiled code would read unchecked."""
     reduced = node.get("__reduce__")
     _require(isinstance(reduced, dict), "LossNode has no arguments")
     arguments = _is((reduced or {}).get("args"), "TupleNode")

@@ -1,7 +1,7 @@
 """Convert type names and attributes of older model file formats to the current format.
 
 If you rename a fitted attribute or a parameter, add an upgrade here and increase `FORMAT` in `files.py` by
-one; otherwise the upgrade never runs. When a class is renamed or moved, its type keeps its identifier in
+one; otherwise the upgrade never runs. If you rename or move a class, keep the identifier of its type in
 `known_types.py`.
 """
 
@@ -69,5 +69,5 @@ def _change_state(node: dict[str, Any], change: Callable[[Any], Any]) -> None:
     is_tuple = node.get("__loader__") == "TupleNode"
     state = node if is_tuple else node["content"]
     state["content"] = change(state["content"])
-    if not is_tuple:  # the schema has one type per key, and all keys are strings
+    if not is_tuple:  # the schema contains one type per key, and all keys are strings
         state["key_types"]["content"] = state["key_types"]["content"][:1] * len(state["content"])

@@ -208,7 +208,7 @@ def test_a_lost_scheduler_is_reported(scan, tmp_path):
             begun = tmp_path / "begun"
             threading.Thread(target=_wait_and_call, args=(begun, 25, scheduler.kill)).start()
             X = with_step(scan.on(client), OnCall(begun, 0, None))
-            message = r"connection to the Dask scheduler at tcp://.* is lost.*checkpoint="
+            message = r"connection to the Dask scheduler at tcp://.* was lost.*checkpoint="
             with pytest.raises(ConnectionError, match=message):
                 MODEL.fit(X, scan.y)
     finally:

@@ -136,10 +136,10 @@ def test_links_and_witnesses_do_not_have_the_methods(data):
 def test_invalid_groups_are_refused(data):
     bags, y = data
     model = MILogisticRegression(n_init=1, random_state=0).fit(bags, y)
-    with pytest.raises(KeyError, match="there is no instance column 'patient'; there are \\['slide'\\]"):
+    with pytest.raises(KeyError, match=r"no instance column 'patient'; the instance columns are \['slide'\]"):
         model.predict_proba_groups(bags, "patient")
     with pytest.raises(ValueError, match="by has the shape \\(40,\\), but there are"):
         model.posterior_groups(bags, y, np.arange(40))
     gaps = np.full(bags.n_instances, np.nan)
-    with pytest.raises(ValueError, match="by has no value for instance 0"):
+    with pytest.raises(ValueError, match="by has no value for the instance at index 0"):
         model.posterior_groups(bags, y, gaps)

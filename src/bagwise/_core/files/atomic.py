@@ -1,7 +1,7 @@
 """Atomic writing: files and folders are written under a temporary name and then renamed.
 
-Before the rename, the content is flushed to the disk, and afterwards the folder, so that a power cut leaves
-either the old or the new file. Some file systems would otherwise leave an empty one.
+The content is flushed to the disk before the rename, and the folder after it. A power cut therefore leaves
+either the old or the new file; otherwise, some file systems would leave an empty file.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from pathlib import Path
 
 from bagwise._core.types import FilePath
 
-# Errors of a full disk: only writing causes them.
+# Errors caused by a full disk; only writing raises them.
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-# Errors of file systems that cannot flush a file or a folder.
+# Errors from file systems that cannot flush a file or a folder.
 _CANNOT_FLUSH = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EBADF)
 # Threads that flush the files of a folder. The disk writes the files of concurrent calls together: on ext4,
 # 16 threads flush 2,000 files in 0.2 seconds, and one thread takes 5 seconds.
@@ -34,7 +34,7 @@ _FLUSHING_THREADS = 16
 def replacing(path: FilePath) -> Iterator[Path]:
     """Yield a temporary path; its file is renamed to `path` if the block succeeds, and removed otherwise.
 
-    An existing file at `path` is replaced atomically, so a reader sees either the old or the new file. Its
+    An existing file at `path` is replaced atomically, so a reader opens either the old or the new file. Its
     permissions are kept. If `path` is a symbolic link, the file that it points to is replaced. Folders,
     devices and FIFOs are rejected.
     """
@@ -82,10 +82,10 @@ def refuse_unwritable_folder(path: FilePath) -> None:
 
 @contextmanager
 def holding(folder: FilePath, *, alone: bool) -> Iterator[None]:
-    """Lock a folder while two files in it that belong together are renamed (`alone=True`) or read.
+    """Lock a folder while two related files in it are renamed (`alone=True`) or read.
 
-    A reader then sees two files from the same writer. No lock file is created. On systems without such locks
-    (Windows, some network file systems) nothing is locked.
+    A reader then always reads two files from the same writer. No lock file is created. On systems without
+    such locks (Windows, some network file systems) nothing is locked.
     """
     with ExitStack() as stack:
         with suppress(ImportError, OSError):
@@ -110,7 +110,7 @@ def replacing_folder(path: FilePath) -> Iterator[Path]:
             yield part
             _flush_content(part)
             if path.exists():
-                path.rmdir()  # it is empty; on some systems the target of a rename must not exist
+                path.rmdir()  # the folder is empty; on some systems the target of a rename must not exist
             os.replace(part, path)
             _flush_folders([path.absolute().parent])
     except BaseException:
@@ -120,7 +120,7 @@ def replacing_folder(path: FilePath) -> Iterator[Path]:
 
 @contextmanager
 def _naming(path: Path, part: Path) -> Iterator[None]:
-    """Let errors name `path`: those of the operating system name the temporary file, or no file."""
+    """Replace the file name in errors by `path`; the operating system reports the temporary file or none."""
     try:
         yield
     except UnicodeEncodeError as error:
@@ -129,7 +129,7 @@ def _naming(path: Path, part: Path) -> Iterator[None]:
             f"{str(path)!r} cannot be written: {text.strip()!a} is not valid text, because it contains half "
             "of a surrogate pair; replace that character."
         ) from error
-    except ValueError as error:  # of a file in the temporary folder
+    except ValueError as error:  # the error refers to a file in the temporary folder
         if str(part) not in str(error):
             raise
         raise ValueError(str(error).replace(str(part), str(path))) from error
@@ -156,7 +156,7 @@ def _flush(file: FilePath) -> None:
 def _flush_folders(folders: Iterable[FilePath]) -> None:
     """Wait until the names of the files in these folders are on the disk."""
     if os.name != "posix":
-        return  # a folder cannot be opened
+        return  # on this system, a folder cannot be opened
     for folder in folders:
         with suppress(OSError):  # the rename has succeeded
             handle = os.open(folder, os.O_RDONLY)
@@ -176,12 +176,12 @@ def _flush_content(folder: Path) -> None:
             _flush(file)
 
     with ThreadPoolExecutor(_FLUSHING_THREADS) as threads:
-        list(threads.map(flush_share, range(_FLUSHING_THREADS)))  # one task per file would take as long again
+        list(threads.map(flush_share, range(_FLUSHING_THREADS)))  # one task per file would double the time
     _flush_folders(inside for inside, _, _ in contents)
 
 
 def _temporary_path(path: Path) -> Path:
-    """Return a temporary name next to `path`, and remove temporary files of saves that were killed."""
+    """Return a temporary name next to `path`, and remove temporary files left by killed processes."""
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {str(path.parent)!r} to write to.")
     host = hashlib.sha256(platform.node().encode()).hexdigest()[:8]

@@ -1,4 +1,4 @@
-"""Detection of damaged files, with uniform error messages that contain the name of the file."""
+"""Detection of damaged files, with uniform error messages that contain the file name."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import numpy as np
 
 # Deflate expands one byte to at most 1032 bytes.
 _MOST_OF_A_BYTE = 1032
-# Size of the end record of a zip file with the longest possible comment, and the number of members that zip
-# files store if the true number does not fit.
+# Size of a zip file's end record with the longest possible comment, and the number of members that the record
+# contains if the true number does not fit.
 _LONGEST_END = 22 + 2**16
 _TOO_MANY_TO_SAY = 2**16 - 1
 
 
 @contextmanager
 def reading(path: Any, kind: str) -> Iterator[None]:
-    """Convert errors that occur inside the block to a ValueError that contains the name of the file.
+    """Convert errors inside the block to a ValueError whose message contains the file name.
 
     All exceptions are caught: the exceptions that parsers raise for damaged bytes are undocumented and differ
     between versions (zlib.error, TokenError, KeyError, NotImplementedError, RecursionError, ...).
@@ -43,10 +43,10 @@ def reading(path: Any, kind: str) -> Iterator[None]:
 def refuse_false_sizes(file: Any) -> None:
     """Raise an error if the sizes declared in an npz file differ from its content, before allocating memory.
 
-    It also raises an error for booleans other than 0 and 1, and for items that have no bytes: there could be
-    any number of these.
+    The function also raises an error for booleans other than 0 and 1, and for items of size 0, because a file
+    could declare any number of them.
 
-    The list of arrays has no checksum: an array that zipfile skips, or whose name has changed, would be
+    The list of arrays has no checksum, so an array that zipfile skips, or whose name was changed, would be
     missing without an error.
     """
     with zipfile.ZipFile(file) as archive:
@@ -59,8 +59,8 @@ def refuse_false_sizes(file: Any) -> None:
                 continue
             if member.file_size > _MOST_OF_A_BYTE * (member.compress_size + 1):
                 raise ValueError(
-                    f"the array {member.filename[:-4]!r} declares {member.file_size:,} bytes but is stored "
-                    f"in {member.compress_size:,}."
+                    f"the array {member.filename[:-4]!r} declares {member.file_size:,} bytes, but only "
+                    f"{member.compress_size:,} bytes are stored."
                 )
             with archive.open(member) as stream:
                 version = np.lib.format.read_magic(stream)
@@ -80,12 +80,12 @@ def refuse_false_sizes(file: Any) -> None:
             if dtype.itemsize == 0 and 0 not in shape:
                 raise ValueError(f"the array {member.filename[:-4]!r} has shape {shape}, but no content.")
             if booleans.strip(b"\x00\x01"):
-                raise ValueError(f"the array {member.filename[:-4]!r} has booleans other than 0 and 1.")
+                raise ValueError(f"the array {member.filename[:-4]!r} contains booleans other than 0 and 1.")
     file.seek(0)
 
 
 def _number_of_members(file: Any) -> int:
-    """Return the number of members that is stored at the end of a zip file."""
+    """Return the number of members according to the record at the end of a zip file."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - _LONGEST_END))
     end = file.read()

@@ -1,4 +1,4 @@
-"""Files with a checksum: a line with the format, a line with the checksum, a line of JSON, then bytes."""
+"""Files with a checksum: one line each for the format, the checksum and a JSON header, then bytes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from bagwise._core.types import FilePath
 
 
 class Seal(NamedTuple):
-    """A kind of file: its name, its newest format number, the function that writes it, a remedy for damage.
+    """A file type: its name, newest format number, the function that writes it, and a remedy for damage.
 
-    Files are written in the newest format; all older formats can be read.
+    Files are written in the newest format. Files in older formats can be read.
     """
 
     kind: str
@@ -52,7 +52,7 @@ def read_sealed(path: FilePath, seal: Seal) -> Sealed:
     if first not in formats:
         if first.startswith(f"bagwise {kind} ".encode("ascii")):
             raise ValueError(
-                f"{name!r} begins with {first[:40].decode('ascii', 'backslashreplace')!r}, and this version "
+                f"{name!r} begins with {first[:40].decode('ascii', 'backslashreplace')!r}, but this version "
                 f"of bagwise reads {' and '.join(repr(line.decode()) for line in formats)}: the file is "
                 "damaged, or was written by a newer version."
             )

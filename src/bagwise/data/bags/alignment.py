@@ -1,4 +1,4 @@
-"""Alignment of labels, weights and groups that have an index, such as a pandas Series, to the ids of bags."""
+"""Alignment of labels, weights and groups with an index, such as a pandas Series, to bag ids."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from bagwise.data.bags.parts import as_python
 
 
 def aligned(name: str, values: Any, bags: Any) -> Any:
-    """Return values with one entry per bag in the order of the bags, if their index consists of bag ids.
+    """Reorder values with one entry per bag to the order of the bags, if their index consists of bag ids.
 
-    Values without an index are returned unchanged, and so are values whose index has no bag id or is a
-    default ``RangeIndex``. Bags without ids are in the order in which they were passed.
+    Values are returned unchanged if they have no index, or if their index contains no bag id or is a default
+    ``RangeIndex``. Bags without ids keep the order in which they were passed.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def aligned(name: str, values: Any, bags: Any) -> Any:
     Raises
     ------
     ValueError
-        If the index has only some of the bag ids, or other labels as well.
+        If the index contains only some of the bag ids, or also contains other labels.
 
     Examples
     --------
@@ -62,8 +62,8 @@ def aligned(name: str, values: Any, bags: Any) -> Any:
             absent = ids[np.argmin(np.isin(ids, np.asarray(index)))]
             problem = f"it lacks the bag {as_python(absent)!r}"
         raise ValueError(
-            f"the index of {name} and the ids of the bags match only partly: {problem}. Pass "
-            f"{name}.loc[bags.ids] to select by id, or {name}.to_numpy() if the order is that of the bags."
+            f"the index of {name} matches only some of the bag ids: {problem}. Pass {name}.loc[bags.ids] to "
+            f"select by id, or {name}.to_numpy() if the values are in the order of the bags."
         )
     order = index.get_indexer(ids)
     return values if (order == np.arange(len(order))).all() else values.iloc[order]

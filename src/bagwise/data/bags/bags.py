@@ -34,7 +34,7 @@ _AT_ONCE = 4_000_000
 
 
 class Bags(AnyBags):
-    """An immutable collection of bags, each a small matrix of instances.
+    """An immutable collection of bags; each bag is a small matrix of instances.
 
     The instances of all bags are stored in one matrix, bag after bag; bag ``i`` is
     ``instances[offsets[i]:offsets[i + 1]]``. Selecting bags, cross-validation and calls to compiled code
@@ -159,7 +159,7 @@ class Bags(AnyBags):
 
     @classmethod
     def from_list(cls, arrays: Iterable[Any], **names: Any) -> Bags:
-        """Make bags from a list of 2-D arrays, or from a 3-D array of equally large bags.
+        """Make bags from a list of 2-D arrays, or from a 3-D array of bags with equal sizes.
 
         Parameters
         ----------
@@ -211,8 +211,8 @@ class Bags(AnyBags):
     ) -> Bags:
         """Group the rows of a matrix into bags by an id for every row.
 
-        Rows may be in any order. Bags are sorted by first appearance, and the rows of a bag keep their order.
-        `ids` contains the bag ids, and `source_rows` the input row of each instance.
+        Rows may be in any order. Bags are in the order of first appearance, and the rows of each bag keep
+        their order. `ids` contains the bag ids, and `source_rows` the input row of each instance.
 
         Parameters
         ----------
@@ -411,7 +411,7 @@ class Bags(AnyBags):
                 return self._bag_columns[column]
             if column not in self._instance_columns:
                 raise KeyError(
-                    f"there is no side column {column!r}; there are "
+                    f"there is no side column {column!r}; the side columns are "
                     f"{sorted([*self._instance_columns, *self._bag_columns])}."
                 )
             values = self._instance_columns[column]
@@ -424,7 +424,7 @@ class Bags(AnyBags):
             )
             if values.shape != (expected,):
                 raise ValueError(
-                    f"column has shape {values.shape} but there are {expected} {rows_name}; "
+                    f"column has shape {values.shape}, but there are {expected} {rows_name}; "
                     "pass one value for each of them."
                 )
             if self._source_rows is not None:
@@ -453,7 +453,7 @@ class Bags(AnyBags):
             return self._instances[self._offsets[chosen] : self._offsets[chosen + 1]]
         instances, source_rows = self._instances, self._source_rows
         rows: slice | np.ndarray
-        if isinstance(chosen, slice):  # views: only the offsets are copied
+        if isinstance(chosen, slice):  # these are views: only the offsets are copied
             rows = slice(self._offsets[chosen.start], self._offsets[chosen.stop])
             offsets = self._offsets[chosen.start : chosen.stop + 1] - rows.start
             instances = instances[rows]
@@ -503,7 +503,7 @@ class Bags(AnyBags):
         instances = as_matrix(instances)
         if instances.shape[0] != self.n_instances:
             raise ValueError(
-                f"instances has {instances.shape[0]} rows but there are {self.n_instances} instances."
+                f"instances has {instances.shape[0]} rows; expected {self.n_instances}, one per instance."
             )
         if feature_names is not None:
             feature_names = as_feature_names(feature_names, instances.shape[1])
@@ -666,7 +666,7 @@ class Bags(AnyBags):
         if isinstance(groups, str):
             if groups not in self._bag_columns:
                 names = sorted(self._bag_columns)
-                raise KeyError(f"there is no bag column {groups!r}; there are {names}.")
+                raise KeyError(f"there is no bag column {groups!r}; the bag columns are {names}.")
             groups = self._bag_columns[groups]
         return group_of_each(groups, len(self), self.ids)
 
@@ -744,7 +744,7 @@ def check_container(X: Any) -> None:
         remedy = "pass Bags.from_groups(X.X, X.obs[NAME]) with the column that contains the bag ids"
     else:
         return
-    raise TypeError(f"X is of type {name}, which does not contain bags in a known form; {remedy}.")
+    raise TypeError(f"X has type {name}, which cannot be converted to bags; {remedy}.")
 
 
 def is_scan(X: Any) -> bool:

@@ -18,7 +18,7 @@ _FIRST_BAGS, _FIRST_COLUMNS = 8, 6  # shown in a notebook
 
 
 class AnyBags(ABC):
-    """Base class of `Bags` and `ScannedBags`: sizes, ids, blocks, and what scikit-learn expects of `X`."""
+    """Base class of `Bags` and `ScannedBags`: sizes, ids, blocks, and the parts of the scikit-learn API."""
 
     __slots__ = ()
 
@@ -112,7 +112,7 @@ class AnyBags(ABC):
         """Return the bags as blocks."""
 
     def _refuse_empty_bags(self) -> None:
-        """Raise an error that names the first bag without instances, if there is one."""
+        """Raise an error if a bag has no instances; the message contains the first such bag."""
         empty = self.sizes == 0
         if empty.any():
             index = int(np.argmax(empty))
@@ -185,7 +185,7 @@ def _indices_of(ids: np.ndarray, wanted: Any) -> Any:
             return index_of(ids, wanted)
         texts = [str(as_python(value)) for value in ids]
         positions = dict(zip(texts, range(len(texts)), strict=True))
-        # Repeated or missing ids are looked up one by one, so that the error names the id.
+        # Repeated or missing ids are looked up one by one, so that the error message contains the id.
         is_plain = len(positions) == len(texts) and all(each in positions for each in wanted)
         return np.array([positions[each] if is_plain else index_of(ids, each) for each in wanted])
     except ValueError as error:

@@ -32,7 +32,7 @@ class InstanceGroups(NamedTuple):
 
 
 def group_instances(bags: Any, by: str | ArrayLike) -> InstanceGroups:
-    """Return the groups that the instances of every bag form; equal values in two bags are two groups.
+    """Return the groups of instances in every bag; equal values in two bags are separate groups.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def group_instances(bags: Any, by: str | ArrayLike) -> InstanceGroups:
     if values.dtype.kind in "Of" and any(is_missing(value) for value in values.tolist()):
         missing = next(i for i, value in enumerate(values.tolist()) if is_missing(value))
         raise ValueError(
-            f"by has no value for instance {missing} of all instances; every instance needs a group."
+            f"by has no value for the instance at index {missing}; every instance needs a group."
         )
     codes = np.unique(values, return_inverse=True)[1]
     bag_index = np.repeat(np.arange(len(bags)), bags.sizes)
@@ -72,7 +72,7 @@ def _column(bags: Any, by: str | ArrayLike) -> Any:
     columns = getattr(bags, "instance_columns", {})
     if by not in columns:
         raise KeyError(
-            f"there is no instance column {by!r}; there are {sorted(columns)}. "
-            f"bags.merge(patient, column={by!r}) makes one bag per patient with such a column."
+            f"there is no instance column {by!r}; the instance columns are {sorted(columns)}. "
+            f"bags.merge(patient, column={by!r}) returns one bag per patient and adds this column."
         )
     return columns[by]

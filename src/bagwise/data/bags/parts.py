@@ -91,7 +91,7 @@ def without_mask(array: Any) -> Any:
 def checked_sparse(X: Any) -> Any:
     """Raise an error for an inconsistent sparse matrix; scipy checks only lengths."""
     if X.format not in ("csr", "csc", "bsr"):
-        return X  # the other formats are checked by scipy, or have no indices
+        return X  # scipy checks the other formats, or they have no indices
     indptr, indices = X.indptr, X.indices
     block = X.blocksize if X.format == "bsr" else (1, 1)
     n_lines, n_minor = (n // size for n, size in zip(X.shape, block, strict=True))
@@ -124,14 +124,14 @@ def join(parts: list[Any]) -> Any:
 
 
 def as_offsets(offsets: ArrayLike, n_instances: int) -> np.ndarray:
-    """Return offsets as int64; raise an error if they do not split the instances into bags."""
+    """Return offsets as int64; raise an error if they are not valid for this number of instances."""
     values = np.asarray(offsets)
     if values.ndim != 1 or len(values) == 0 or not np.issubdtype(values.dtype, np.integer):
         raise ValueError(
             f"offsets must be a 1-D array of integers with n_bags + 1 entries; got {values.dtype} "
             f"of shape {values.shape}."
         )
-    # A copy, so that later changes to the caller's array do not change the bags.
+    # Copy the offsets, so that later changes to the caller's array do not change the bags.
     offsets = values.astype(np.int64)
     if offsets[0] != 0 or offsets[-1] != n_instances:
         raise ValueError(
@@ -148,12 +148,12 @@ def as_offsets(offsets: ArrayLike, n_instances: int) -> np.ndarray:
 
 
 def as_feature_names(names: Sequence[str] | np.ndarray | None, n_features: int) -> np.ndarray | None:
-    """Return feature names as a string array, or None; raise an error if their number is wrong."""
+    """Return feature names as a string array, or None; raise an error if there are too many or too few."""
     if names is None:
         return None
     names = np.asarray([str(name) for name in names])
     if len(names) != n_features:
-        raise ValueError(f"feature_names has {len(names)} names but there are {n_features} features.")
+        raise ValueError(f"feature_names has {len(names)} names; expected {n_features}, one per feature.")
     return names
 
 
@@ -162,7 +162,7 @@ def as_column(name: str, values: Any, n: int, of: str) -> np.ndarray:
     is_text = isinstance(values, (list, tuple)) and all(isinstance(value, str) for value in values)
     values = as_text(values) if is_text and values else np.asarray(without_mask(values))
     if values.shape[:1] != (n,):
-        raise ValueError(f"{name} has shape {values.shape} but there are {n} {of}.")
+        raise ValueError(f"{name} has shape {values.shape}, but there are {n} {of}.")
     return values
 
 
@@ -180,7 +180,7 @@ def as_bag_index(key: Any, n_bags: int) -> np.ndarray:
         raise IndexError(f"Bags are indexed by an integer, a slice or a 1-D array; got {key!r}.")
     if index.dtype == bool:
         if len(index) != n_bags:
-            raise IndexError(f"the mask has {len(index)} entries but there are {n_bags} bags.")
+            raise IndexError(f"the mask has {len(index)} entries; expected {n_bags}, one per bag.")
         return np.flatnonzero(index)
     if len(index) == 0:
         return np.zeros(0, dtype=np.int64)
@@ -194,7 +194,7 @@ def as_bag_index(key: Any, n_bags: int) -> np.ndarray:
 
 
 def are_small(values: np.ndarray, largest: float) -> bool:
-    """Return True only if all values are finite and at most `largest`: one pass, no temporary array.
+    """Return True only if all values are finite and at most `largest`, in one pass without temporary arrays.
 
     The check is cheap and conservative: if it returns False, the values may still be valid.
     """
@@ -213,7 +213,7 @@ def refuse_missing_values(
     accept_nan: bool,
     largest: float = np.inf,
 ) -> None:
-    """Raise an error for missing, infinite or too large values; it names the bag, instance and feature."""
+    """Raise an error for missing, infinite or too large values, with their bag, instance and feature."""
     values = (instances.data if sp.issparse(instances) else instances).ravel()
     if are_small(values, largest):
         return
@@ -266,7 +266,7 @@ def group_of_each(groups: Any, n_bags: int, ids: np.ndarray | None = None) -> np
     """Check that `groups` has one value per bag that is not missing, and return it as an array.
 
     Missing values (NaN, None, NA, empty text) raise an error, because otherwise all bags without a group
-    would form one group. Errors name the bag by its id, or by its index without `ids`.
+    would form one group. Error messages contain the id of the bag, or its index if `ids` is None.
     """
     names = np.asarray(without_mask(groups))
     if names.shape != (n_bags,):
@@ -326,5 +326,5 @@ def feature_index(feature: int | str, bags: Any, model: Any) -> int:
         return int(feature)
     names = bags.feature_names if bags.feature_names is not None else getattr(model, "feature_names_in_", [])
     if feature not in list(names):
-        raise ValueError(f"there is no feature {feature!r}; there are {[str(n) for n in names]}.")
+        raise ValueError(f"there is no feature {feature!r}; the features are {[str(n) for n in names]}.")
     return list(names).index(feature)

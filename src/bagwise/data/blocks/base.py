@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-# Above this many values (64 MB in double precision), data are streamed: no copies, few passes. Smaller data
-# can be copied in memory, which makes fits faster.
+# Above this many values (64 MB in double precision), data are streamed, with few passes and no copies.
+# Smaller data can be copied in memory, which makes fits faster.
 LARGE = 2**23
 
 
 def is_large(n_values: int) -> bool:
-    """Return whether instances with this many values should be processed block by block."""
+    """Return whether data with this many values should be processed block by block."""
     return n_values > LARGE
 
 
@@ -34,9 +34,9 @@ class Block(NamedTuple):
     weight : float64 array of shape (n_bags,)
         A weight per bag.
     first : int or None
-        The index of the first bag among all bags, or None if the bags are not consecutive. Then `indices`
-        contains their indices. This happens if bags of a file were selected in an order that differs from
-        that of the file.
+        The index of the first bag among all bags, or None if the bags are not consecutive. `indices` then
+        contains their indices. Bags are not consecutive if they were selected from a file in a different
+        order.
     instance_weight, instance_y, bag_features : array or None
         Instance weights, instance labels and bag features, if the data have them.
     indices : int64 array of shape (n_bags,) or None
@@ -85,7 +85,7 @@ class Block(NamedTuple):
 
 
 class PerBlock:
-    """Base class of arguments of a pass from which each block receives only its part.
+    """Base class for pass arguments of which each block receives only its part.
 
     For example, `PerBag` wraps an array with a value per bag. If blocks are processed in a different process,
     only their part is sent there.
@@ -142,7 +142,7 @@ def call(f: Callable[..., Any], block: Block, args: tuple[Any, ...]) -> Any:
 
 
 class Sums(tuple[Any, ...]):
-    """A tuple of sums that is added entry by entry."""
+    """A tuple of sums; adding two tuples adds their entries."""
 
     def __add__(self, other: Any) -> Any:
         return Sums(mine + its for mine, its in zip(self, other, strict=True))
@@ -250,7 +250,7 @@ class Blocks(ABC):
 
     @property
     def are_large(self) -> bool:
-        """Whether to avoid passes and copies. The result does not depend on the storage or the precision."""
+        """Whether to avoid passes and copies; independent of the storage and the precision."""
         return is_large(self.n_values)
 
     def take(self, rows: np.ndarray, dtype: Any = None) -> Any:
@@ -328,7 +328,7 @@ def _with_indices(block: Block, f: Callable[..., Any], begins: np.ndarray, *args
 
 
 class _Wanted(PerBlock):
-    """Requested instances (increasing indices); part: positions in the request and rows in the block."""
+    """Requested instances (increasing indices); a part contains positions in the request and block rows."""
 
     def __init__(self, rows: np.ndarray, offsets: np.ndarray):
         self._rows = rows

@@ -1,4 +1,4 @@
-"""Memory that is reused when no array refers to it any more."""
+"""Memory that is reused once no array refers to it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 
 
 class Buffers:
-    """A pool of memory for many arrays of similar size, of which only a few are in use at a time.
+    """Memory pool for many arrays of similar size, only a few of which are in use at a time.
 
-    The pool is used for blocks that are read from files. A piece of memory is reused only when no array
-    refers to it any more. Therefore the values of a block stay valid while the block or a view of it exists.
+    The pool is used for blocks that are read from files. A piece of memory is reused only once no array
+    refers to it. Therefore the values of a block stay valid while the block or a view of it exists.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class Buffers:
             if sys.getrefcount(self._pieces[i]) <= _ALONE:
                 if len(self._pieces[i]) >= n_bytes:
                     return self._pieces[i]
-                del self._pieces[i]  # too small, and the next blocks need as much
+                del self._pieces[i]  # the memory is too small, and the next blocks will need as much
                 break
         self._pieces.append(np.empty(n_bytes, np.uint8))
         return self._pieces[-1]

@@ -97,7 +97,7 @@ class FileBlocks(Blocks):
     def _blocks(self, runs: list[slice]) -> Iterator[Block]:
         for block in self.layout.read(runs, self.dtype, check=self.check, buffers=self._buffers):
             yield block._replace(y=block.part_of(self.y), weight=block.part_of(self.weight))
-            del block  # so that the next block can reuse its memory
+            del block  # delete the reference, so that the next block can reuse the memory
 
 
 _END: Any = object()
@@ -130,7 +130,7 @@ def _worked_on(
         waiting: deque[tuple[int, Future[Any]]] = deque()
         for block in blocks:
             waiting.append((block.n_bags, pool.submit(call, f, block, args)))
-            del block  # so that its memory is free when the pool has finished it
+            del block  # delete the reference: the pool then frees the memory after processing
             if len(waiting) > workers:
                 n_bags, done = waiting.popleft()
                 yield n_bags, done.result()

@@ -21,7 +21,7 @@ _NOTHING = np.empty(0)
 
 
 class Piece(Protocol):
-    """Consecutive instances, as they are read from a file."""
+    """Consecutive instances that were read from a file."""
 
     first: int
     """The index of the first instance in the source."""
@@ -157,7 +157,7 @@ class Layout:
                 X = X[ranges(np.repeat(begins, times), np.repeat(sizes, times))]
             sizes = np.repeat(sizes, times)
         if X is not None:
-            (X,) = readonly(X)  # like blocks in memory
+            (X,) = readonly(X)  # as in blocks in memory
         positions = self._positions(run)
         indices, first = self.indices[positions], self.first_index + positions.start
         block = Block(X, np.append(0, np.cumsum(sizes)), _NOTHING, _NOTHING)
@@ -221,7 +221,7 @@ def read_runs(
                     columns.setdefault(name, []).append(values)
             filled = stop
         yield X, columns
-        del X  # so that the next run can reuse its memory
+        del X  # delete the reference, so that the next run can reuse the memory
 
 
 def _units_of(source: FileSource, bags: np.ndarray) -> np.ndarray:
@@ -233,7 +233,7 @@ def _units_of(source: FileSource, bags: np.ndarray) -> np.ndarray:
 
 
 def ranges(begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Concatenate integer ranges, each defined by its start and its length.
+    """Concatenate integer ranges that are defined by starts and lengths.
 
     Examples
     --------

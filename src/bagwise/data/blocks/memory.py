@@ -21,7 +21,7 @@ from bagwise.data.blocks.sharing import n_threads, share_out
 # Number of blocks per thread that are computed before their results are passed on.
 _AT_A_TIME = 8
 
-# Memory of converted blocks, which all objects share; it is freed with the last of them.
+# Memory for converted blocks, shared by all objects and freed with the last of them.
 _BUFFERS: WeakValueDictionary[str, Buffers] = WeakValueDictionary()
 
 
@@ -63,7 +63,8 @@ class MemoryBlocks(Blocks):
         self.offsets, self.y, self.weight = offsets, y, weight
         self.n_features = X.shape[1]
         if most is None:
-            # Slices of a sparse matrix are copies, and row slices of a Fortran-ordered array not contiguous.
+            # Slices of a sparse matrix are copies, and row slices of a Fortran-ordered array are not
+            # contiguous.
             is_whole = sp.issparse(X) or is_by_column
             most = int(offsets[-1]) if is_whole else block_rows(X.size // max(1, X.shape[0]))
         self._runs = cut(offsets, most) if runs is None else runs
@@ -119,7 +120,7 @@ class MemoryBlocks(Blocks):
                 yield result
 
     def total(self, f: Callable[..., Any], *args: Any) -> Any:
-        """Sum ``f(block, *args)`` over all blocks: one pass. A single block needs no sum."""
+        """Sum ``f(block, *args)`` over all blocks: one pass. With a single block, there is nothing to add."""
         if self.n_blocks != 1:
             return super().total(f, *args)
         self.n_passes += 1
@@ -134,7 +135,7 @@ def sparse_in_parts(blocks: Blocks) -> Blocks:
     """Split sparse instances in memory into blocks of the same size as dense ones; keep other blocks.
 
     By default, sparse instances are one block, because slices of a sparse matrix are copies. Smaller blocks
-    are useful for passes that copy the instances anyway.
+    are useful in passes that copy the instances anyway.
     """
     X = blocks.whole
     if not sp.issparse(X):
@@ -144,7 +145,7 @@ def sparse_in_parts(blocks: Blocks) -> Blocks:
 
 
 def hold(blocks: Blocks, dtype: Any = None, *, recut: bool = False) -> MemoryBlocks:
-    """Read blocks into memory, for any number of passes: one pass over the original blocks.
+    """Read blocks into memory in one pass, so that further passes do not read the original blocks.
 
     The block boundaries are kept, or computed again with `recut`, because a selection can leave many blocks
     with few bags.

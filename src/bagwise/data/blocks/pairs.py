@@ -60,7 +60,7 @@ def _itself(block: Block) -> Block:
 
 
 def _first_bag(block: Block) -> int:
-    """Return the index of the first bag, which identifies a block."""
+    """Return the index of the block's first bag, which identifies the block."""
     bags = block.bags
     return bags.start if isinstance(bags, slice) else int(bags[0])
 

@@ -14,9 +14,9 @@ from bagwise.data.blocks.base import Block
 
 @dataclass(frozen=True)
 class ColumnRanges:
-    """Smallest and largest value of every feature; adding two objects yields the ranges of both sets.
+    """Minimum and maximum of every feature; adding two objects returns the ranges of the combined data.
 
-    NaN is ignored. A feature without a value has the range NaN.
+    NaN is ignored. The range of a feature without values is NaN.
     """
 
     least: np.ndarray

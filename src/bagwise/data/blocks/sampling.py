@@ -1,4 +1,4 @@
-"""Random samples: weighted bags that represent all bags, and single instances."""
+"""Random samples of weighted bags that represent all bags, and of single instances."""
 
 from __future__ import annotations
 

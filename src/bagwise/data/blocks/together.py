@@ -78,7 +78,7 @@ class _Failed(NamedTuple):
 def _called(blocks: Blocks, request: _Call) -> Any:
     try:
         return blocks.exclusive(request.f, *request.args)
-    except BaseException as error:  # raised again in the job
+    except BaseException as error:  # the job raises the error again
         return _Failed(error)
 
 
@@ -112,7 +112,7 @@ class _Meeting:
         return answer
 
     def leave(self) -> None:
-        """Report that a job has ended."""
+        """Record that a job has ended."""
         with self._condition:
             self._at_work -= 1
             self._condition.notify_all()

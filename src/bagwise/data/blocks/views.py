@@ -253,7 +253,7 @@ class SelectedBlocks(BlocksView):
     blocks : Blocks
         Blocks of all bags.
     wanted : bool array of shape (n_bags,)
-        Mask of the selected bags. They keep their order and get consecutive indices.
+        Mask of the selected bags. The selected bags keep their order and are numbered consecutively.
     """
 
     def __init__(self, blocks: Blocks, wanted: np.ndarray):
@@ -274,7 +274,7 @@ class SelectedBlocks(BlocksView):
 
 
 class _Choice(PerBlock):
-    """A bag selection; part: the mask of a block's bags, and their indices among the selected bags."""
+    """A bag selection; a part contains the mask of a block's bags and their indices in the selection."""
 
     def __init__(self, wanted: np.ndarray):
         self._wanted = wanted
@@ -288,7 +288,7 @@ class _Choice(PerBlock):
 
 
 class _OfChosen(PerBlock):
-    """A `PerBlock` argument for the selected bags; a block receives the part for its selected bags."""
+    """A `PerBlock` argument for selected bags; each block receives the part for its selected bags."""
 
     def __init__(self, argument: PerBlock, choice: _Choice):
         self._argument = argument

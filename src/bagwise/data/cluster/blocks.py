@@ -1,4 +1,4 @@
-"""Blocks of bags in files that the workers of a cluster read and process."""
+"""Blocks of bags in files, which cluster workers read and process."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Cluster:
         self._opened: OrderedDict[Hashable, OpenGroups] = OrderedDict()
 
     def workers(self) -> dict[str, int]:
-        """Return the number of threads of each worker, by the address of the worker."""
+        """Return the number of threads of each worker, as a dict with worker addresses as keys."""
         workers = self.client.scheduler_info(n_workers=-1)["workers"]
         return {address: about["nthreads"] for address, about in sorted(workers.items())}
 
@@ -76,7 +76,7 @@ class Cluster:
             ) from error
         except (CommClosedError, FutureCancelledError, asyncio.CancelledError, TimeoutError) as error:
             raise ConnectionError(
-                f"the connection to the Dask scheduler at {self._address} is lost ({type(error).__name__}). "
+                f"the connection to the Dask scheduler at {self._address} was lost ({type(error).__name__}). "
                 "Restart the scheduler and repeat the call; a fit with checkpoint= continues from its "
                 "checkpoint."
             ) from error

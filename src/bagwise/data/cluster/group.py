@@ -1,4 +1,4 @@
-"""Groups of blocks on a worker: reading them, keeping them in memory, and computing with them."""
+"""Groups of blocks on a worker: reading, caching in memory, and computing."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Group:
 
 
 def held_on_worker(data: Any) -> Any:
-    """Return the argument; the task stores it on a worker. It is an unread group, or labels and weights."""
+    """Return the argument, an unread group or labels and weights, so that the task stores it on a worker."""
     return data
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Step(NamedTuple):
-    """A transformer of instances that is applied as they are read."""
+    """A transformer that is applied to instances when they are read."""
 
     transform: Callable[[Any], Any]
     n_features: int
@@ -36,7 +36,7 @@ class Step(NamedTuple):
     accepts_missing: bool
 
     def checked(self, *, accept_nan: bool, largest: float) -> Callable[[Any], Any]:
-        """Return the transformer with a check of its output: the next step must be able to process it."""
+        """Return the transformer with a check that the next step can process its output."""
         return partial(_apply, self.transform, accept_nan=accept_nan, largest=largest)
 
 
@@ -132,12 +132,12 @@ class ScannedBags(AnyBags):
 
     @property
     def nbytes(self) -> int:
-        """Memory that the instances would take, in bytes."""
+        """Memory that all instances would need, in bytes."""
         return self.n_instances * self.n_features * self._source.dtype.itemsize
 
     @property
     def shown_bytes(self) -> str:
-        """Memory that the instances would take, as text with a unit."""
+        """Memory that all instances would need, as text with a unit."""
         units = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("bytes", 1.0))
         unit, size = next((u, s) for u, s in units if self.nbytes >= s or s == 1.0)
         return f"{self.nbytes / size:.3g} {unit}"
@@ -324,7 +324,7 @@ class ScannedBags(AnyBags):
         if self.fits:
             was_read = bool(self._memory)
             bags = self.load()
-            if not self._steps:  # otherwise keep the precision that the transformer returned
+            if not self._steps:  # otherwise keep the precision of the transformer's output
                 bags = bags.with_instances(bags.instances.astype(self.dtype, copy=False))
             _refuse_missing(bags, accept_nan=self._accept_missing, largest=self._largest)
             in_memory = bags.blocks(y, weight)
@@ -352,8 +352,8 @@ class ScannedBags(AnyBags):
         """Yield the blocks in random order, for estimators that learn block by block: one pass."""
         if self._cluster is not None:
             raise ValueError(
-                "X is on a cluster, but an estimator with partial_fit learns from one block after another, "
-                "in a single process; pass the scan without .on(client)."
+                "X is on a cluster, but an estimator with partial_fit processes one block at a time in a "
+                "single process; pass the scan without .on(client)."
             )
         for block in self._in_files(y, weight, check=self._check()).shuffled(rng):
             for transform in self._transforms():

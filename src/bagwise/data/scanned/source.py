@@ -26,8 +26,8 @@ class FileStamp(NamedTuple):
         Its size, and its modification time in nanoseconds.
     status_changed : int
         The time of its last status change (ctime) in nanoseconds, which programs that keep the modification
-        time (``cp -p``, ``rsync -t``) cannot set. A file that replaces another one has a new time, too; the
-        inode number is not compared, because it is not constant on some network file systems.
+        time (``cp -p``, ``rsync -t``) cannot set. This time also changes if the file is replaced. The inode
+        number is not compared, because it is not constant on some network file systems.
     host : str
         The machine that scanned the file. A worker of a cluster can have a copy of the file, with a different
         time of the status change.
@@ -131,7 +131,7 @@ class FileSource(ABC):
         return {}
 
     def describe_location(self, bags: np.ndarray) -> str:
-        """Describe for messages where these bags (increasing indices) are stored."""
+        """Return a description of the location of these bags (increasing indices), for messages."""
         units = self._units_of(int(bags[0]), int(bags[-1]) + 1) if len(bags) else slice(0, 0)
         return self._shown_units(units)
 

@@ -1,4 +1,4 @@
-"""Scans: find the bags of files without reading their instances, for data larger than memory.
+"""Scans: locate the bags in files without reading the instances, for data larger than memory.
 
 - `scan_files`: `scan_bags`, the entry point for all formats.
 - `parquet` (`parquet_bags`: one row per bag, `parquet_long`: one row per instance), `folder` and `npz`: the

@@ -22,7 +22,7 @@ from bagwise.io.scan.runs import BagComesBackError
 from bagwise.io.scan.scan_files import find_files, scan_bags
 
 _PART_BYTES = 32 * 2**20
-# To sort rows, they are distributed to temporary files that each fit in memory. This is the size in bytes of
+# For sorting, rows are distributed to temporary files that each fit in memory. This is the size in bytes of
 # such a file, and of the buffer from which rows are distributed.
 _PILE_BYTES = 32 * 2**20
 
@@ -40,8 +40,8 @@ def convert_to_parquet(
     Parameters
     ----------
     source : path or pattern
-        The files, as in `scan_bags`. Here the rows of a bag need not be consecutive; if they are not, the
-        rows are sorted first, with temporary files in the folder of the target.
+        The files, as in `scan_bags`. The rows of a bag need not be consecutive; if they are not, the rows are
+        sorted first, using temporary files in the target folder.
     target : path
         Path of the new file.
     bag, label : str, optional
@@ -74,8 +74,8 @@ def _write(scan: ScannedBags, target: Any, layout: str) -> ScannedBags:
 def sort_long(paths: Sequence[Path], target: Path, *, bag: str | None, label: str | None) -> None:
     """Write the rows of Parquet files to one file in which the rows of every bag are consecutive.
 
-    Bags are sorted by their first row, and the rows of a bag keep their order. Memory contains the ids of the
-    bags and a part of the rows. Meanwhile, temporary files in the folder of the target contain all rows.
+    Bags are sorted by their first row, and the rows of a bag keep their order. Only the bag ids and a part of
+    the rows are in memory. All rows are stored in temporary files in the target folder.
     """
     readers = [Reader(path, bag, label, streamed=True) for path in paths]
     with ExitStack() as stack:
@@ -136,7 +136,7 @@ def _ranks(readers: Sequence[Reader], column: str) -> tuple[dict[Any, int], list
 
 
 def _of_rows(reader: Reader, table: Any, column: str, rank: dict[Any, int]) -> np.ndarray:
-    """Return the rank of the bag for every row."""
+    """Return the rank of each row's bag."""
     unique_ids, inverse = np.unique(reader.tables.column(column, table[column]), return_inverse=True)
     return np.array([rank[name] for name in unique_ids.tolist()], dtype=np.int64)[inverse.ravel()]
 
@@ -160,7 +160,7 @@ def _share_out(
 
 
 def _gathered(tables: Iterator[Any], most: int) -> Iterator[Any]:
-    """Concatenate small tables to larger ones."""
+    """Concatenate small tables into larger ones."""
     waiting: list[Any] = []
     for table in tables:
         waiting.append(table)

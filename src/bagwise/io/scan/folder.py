@@ -1,4 +1,4 @@
-"""Scans of folders with one file per bag, and a cached index that avoids opening all files again."""
+"""Scans of folders with one file per bag, and a cached index, so that later scans do not open all files."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class FolderSource(FileSource):
     description: dict[str, Any] | None = field(repr=False)
 
     def _stamps_of(self, units: np.ndarray) -> Iterable[FileStamp]:
-        return ()  # every file is checked when it is opened
+        return ()  # check every file when it is opened
 
     def _shown_units(self, units: slice) -> str:
         files = [repr(str(stamp.path)) for stamp in self.stamps[units]]
         return shown_run(files)
 
     def _units_of(self, low: int, high: int) -> slice:
-        return slice(low, high)  # bags without instances are units as well
+        return slice(low, high)  # a bag without instances is also a unit
 
     def _parts_of_units(self, units: slice) -> dict[str, Any]:
         return {"stamps": self.stamps[units]}
@@ -136,12 +136,12 @@ def _index_path(stamps: list[FileStamp]) -> Path:
 def _remembered(stamps: list[FileStamp]) -> Shapes | None:
     """Return the cached shapes of a folder's files, or None if there is no index or a file has changed."""
     try:
-        # The file is opened first, because np.load does not close a damaged file.
+        # Open the file first, because np.load does not close damaged files.
         with _index_path(stamps).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             if not all(np.array_equal(file[name], now) for name, now in _as_arrays(stamps).items()):
                 return None
             return Shapes(file["sizes"], int(file["n_features"]), dtype_of_text(str(file["dtype"])), [])
-    except Exception:  # a damaged index causes many kinds of errors; the shapes are then read again
+    except Exception:  # a damaged index can raise many kinds of errors; the shapes are then read again
         return None
 
 

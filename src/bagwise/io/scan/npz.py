@@ -67,7 +67,7 @@ def scan_npz(path: Path) -> NpzSource:
         raise ValueError(f"{str(path)!r} has no array 'X'; it has {sorted(arrays)}.")
     begin, shape, dtype = _find_matrix(path)
     names = arrays.pop("feature_names", None)
-    # Bags with the same number of instances but no features: ids, labels and columns are read as in load_npz.
+    # Build bags without features, so that ids, labels and columns are read as in load_npz.
     bags, y = bags_of_arrays({**arrays, "X": np.empty((shape[0], 0))}, path)
     return NpzSource(
         offsets=np.asarray(bags.offsets),

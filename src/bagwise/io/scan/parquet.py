@@ -63,7 +63,7 @@ class ParquetSource(FileSource):
                 first += piece.n_rows
 
     def _batches(self, units: np.ndarray, columns: list[str]) -> Iterator[tuple[Reader, int, Any]]:
-        """Yield tables of consecutive rows, each with the reader of its file and its first row there."""
+        """Yield tables of consecutive rows, with the reader of the file and the first row in the file."""
         of_file: dict[int, list[int]] = {}
         for unit in units:
             file, group = self.groups[unit]

@@ -97,7 +97,7 @@ def scan_bag_rows(readers: Sequence[Reader], stamps: list[FileStamp]) -> BagRows
 
 
 def _bags_of(reader: Reader) -> Iterator[BagRows]:
-    """Yield ids, labels, columns and sizes of bags in batches; instances are read only if sizes need them."""
+    """Yield ids, labels, columns and sizes of bags in batches; read instances only to find the sizes."""
     every = list(range(reader.file.num_row_groups))
     sizes, about, row = reader.sizes(), reader.description, 0
     if sizes is None or about is None:
@@ -118,7 +118,7 @@ def _likely_bags_at_a_time(reader: Reader) -> int:
 
 
 def _bags_at_a_time(offsets: np.ndarray, most: int) -> int:
-    """Return how many bags can be read at once, so that a run has at most about `most` instances.
+    """Return the number of bags to read at once, such that a run has at most about `most` instances.
 
     Parquet files are read in runs with a fixed number of rows. A run can exceed `most` by the size of the
     largest bag.

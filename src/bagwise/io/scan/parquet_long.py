@@ -36,7 +36,7 @@ class LongSource(ParquetSource):
     per_instance : dict of str to (str, dict or None)
         The side columns: the column in the file, and the stored description of the column.
     entries : dict of str to (str, int)
-        For the columns above that are entries of lists in the file: the column with the lists, and the index.
+        For columns that are list entries in the file: the column with the lists, and the index in the list.
     """
 
     features: list[str] = field(repr=False)
@@ -155,7 +155,7 @@ def _scan_inferred(
 
 
 def _spread_lists(readers: Sequence[Reader], names: Sequence[str]) -> Spread:
-    """Return how columns with a list per row are split into columns of the same names as in `infer_long`."""
+    """Return how columns of lists are split into columns, with the same names as in `infer_long`."""
     first = readers[0]
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(names, ())
     for reader in readers:
@@ -192,7 +192,7 @@ def _look_through(
                 )
                 for name in columns
             }
-            if not kinds:  # with a description, an empty string is a valid id or label
+            if not kinds:  # if there is a description, an empty string is a valid id or label
                 refuse_missing(values, bag, label, reader.where, partial(_row_name, row))
             runs.add({n: restore(v, kinds[n]) if n in kinds else v for n, v in values.items()})
             row += len(table)

@@ -54,7 +54,7 @@ class Runs:
     others : collection of str
         Columns for which to determine whether they vary inside a bag.
     numbered : bool
-        Whether the bag ids are indices, which can start at 0 again in every file.
+        Whether the bag ids are indices that can start at 0 again in every file.
     """
 
     columns: dict[str, ColumnOfBags]
@@ -95,7 +95,7 @@ class Runs:
     def _begins_bag(self, first: Any) -> bool:
         if self._last is None:
             return True
-        # If the indices start at 0 again, they denote different bags.
+        # If the indices start at 0 again, they refer to different bags.
         begins_again = self._numbered and self._new_file and first == 0
         return bool(first != self._last) or begins_again
 
@@ -141,7 +141,7 @@ class Runs:
 
     def _refuse_returns(self, ids: np.ndarray, begins: np.ndarray) -> None:
         key = ids
-        if self._numbered:  # the same index can denote a different bag in every file
+        if self._numbered:  # the same index can refer to a different bag in every file
             starts = [start for _, start in self._file_starts]
             key = np.column_stack([ids, np.searchsorted(starts, begins, side="right")])
         _, first, inverse = np.unique(

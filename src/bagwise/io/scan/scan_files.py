@@ -59,8 +59,8 @@ def scan_bags(
     format : {"parquet", "h5", "npy", "npz"}, optional
         The file format, if the name of the file does not determine it.
     labels, missing
-        For folders with one file per bag, as in `load_h5`: the table of labels, and whether to omit files
-        without a label.
+        For folders with one file per bag, as in `load_h5`: the label table, and whether to omit files without
+        a label.
 
     Returns
     -------

@@ -1,9 +1,9 @@
 """Checkpoints: files with intermediate results of a fit, from which the same call continues after a crash.
 
-A fit that is resumed runs again and reads finished results from the checkpoint. Solver runs are numbered in
-the order in which they start, and each has a digest of its inputs. The checkpoint stores the results of
-finished runs and the states of unfinished runs. For EM and Adam, this is the complete state. For Newton's
-method and L-BFGS, it is the current parameters. A fit without a checkpoint uses
+A resumed fit runs from the beginning, but reads finished results from the checkpoint. Solver runs are
+numbered in the order in which they start, and each has a digest of its inputs. The checkpoint stores the
+results of finished runs and the states of unfinished runs. For EM and Adam, this is the complete state. For
+Newton's method and L-BFGS, it is the current parameters. A fit without a checkpoint uses
 `bagwise._core.checkpoint.NO_CHECKPOINT`.
 
 - `opening`: opens a checkpoint for the duration of a fit. `checkpoint`: the interface for solvers, folds and

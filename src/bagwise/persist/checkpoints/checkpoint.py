@@ -19,9 +19,9 @@ from bagwise.persist.checkpoints.store import REMEDY, Store
 
 
 class Checkpoint(CheckpointLocation):
-    """A location in an open checkpoint; `within` and `next_run` return locations inside it.
+    """A location in an open checkpoint; `within` and `next_run` return nested locations.
 
-    If the same call is repeated after a crash, it reads the stored values. Values are stored in two ways:
+    When the same call is repeated after a crash, it uses the stored values. Values are stored in two ways:
 
     - `cell` stores the value of a finished step. Use it for steps whose partial results are useless, such as
       a fold.
@@ -119,7 +119,7 @@ class Checkpoint(CheckpointLocation):
     # ------------------------------------------------------------ folds and seeds
 
     def agree_on_folds(self, splits: list[tuple[np.ndarray, np.ndarray]]) -> None:
-        """Raise an error if the stored folds differ from these, which a random splitter can cause."""
+        """Raise an error if the stored folds differ from these folds, for example with a random splitter."""
         entry, key = self._store.get(f"{self._location}/folds"), digest_of(splits)
         if entry.get("digest", key) != key:
             raise ValueError(

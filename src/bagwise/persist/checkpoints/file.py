@@ -15,7 +15,7 @@ Entries = dict[str, dict[str, Any]]
 
 
 def write_file(path: Any, identity: dict[str, Any], entries: Entries) -> None:
-    """Write all entries, completely or not at all; values that are not plain are omitted."""
+    """Write all entries atomically; values that are not plain are omitted."""
     packer = Packer()
     packed = {location: _packed(packer, entry) for location, entry in entries.items()}
     write_sealed(path, SEAL, {"identity": identity, "entries": packed}, packer.content)
@@ -30,7 +30,7 @@ def _packed(packer: Packer, entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_file(path: Any) -> tuple[dict[str, Any], Entries]:
-    """Read identity and entries; raise a ValueError if the file is damaged."""
+    """Read the identity and the entries; raise a ValueError if the file is damaged."""
     _, head, content = read_sealed(path, SEAL)
     with reading(path, "checkpoint"):
         entries = {

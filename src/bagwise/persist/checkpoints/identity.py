@@ -1,4 +1,4 @@
-"""The identity of a fit, and an error with the difference if a checkpoint belongs to a different fit."""
+"""The identity of a fit, and the error for a checkpoint that belongs to a different fit."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def with_version(identity: dict[str, Any]) -> dict[str, Any]:
 
 
 def refuse_other(path: Any, theirs: dict[str, Any], ours: dict[str, Any]) -> None:
-    """Raise an error with the difference if a checkpoint belongs to a different fit."""
+    """Raise an error if a checkpoint belongs to a different fit; the message contains the difference."""
     difference = _difference(theirs, ours)
     if difference is not None:
         raise ValueError(f"checkpoint {str(path)!r} {difference}; {REMEDY}.")

@@ -57,7 +57,7 @@ def opened(
     if not is_new:
         refuse_other(store.path, store.read(), ours)
     else:
-        # An invalid path is reported immediately, not after hours of computation.
+        # Report an invalid path immediately, not after hours of computation.
         store.write_or_warn(is_first=True)
     try:
         yield Checkpoint(store)

@@ -2,7 +2,7 @@
 
 Plain values are scalars, strings, numeric arrays, and tuples, lists or dicts of these. Checkpoints contain no
 other types, so that they are safe to load: loading never executes code. Objects are converted to plain
-values, and restored with the help of an existing object of the same form.
+values, and restored using an existing object of the same structure.
 """
 
 from __future__ import annotations

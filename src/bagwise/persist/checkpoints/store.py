@@ -22,7 +22,7 @@ class Store:
     """Entries by location, in memory; they are written to a file every few seconds.
 
     An entry contains the values of one run: its "end" if the run has finished, otherwise its "state". After
-    Ctrl-C has set the stop flag of the fit, no more values are stored, because an interrupted solver computes
+    Ctrl-C has set the stop flag of the fit, no more values are stored, because an interrupted solver returns
     different results.
 
     Parameters
@@ -49,7 +49,7 @@ class Store:
         return self._stop.is_set()
 
     def read(self) -> dict[str, Any]:
-        """Read the file and return the identity of the fit that wrote it."""
+        """Read the file, and return the identity of the fit that wrote the file."""
         from bagwise.persist.checkpoints.file import read_file
 
         try:
@@ -109,7 +109,7 @@ class Store:
 
     def write(self) -> None:
         """Write all entries to the file."""
-        from bagwise.persist.checkpoints.file import write_file  # on first use, to keep imports fast
+        from bagwise.persist.checkpoints.file import write_file  # imported on first use, to keep imports fast
 
         with self.lock:
             begin = time.monotonic()
