@@ -58,7 +58,7 @@ def test_frame_of_a_search_with_groups_as_an_array(patients):
 
 def test_models_without_latent_labels_are_refused(patients):
     bags, y = patients
-    with pytest.raises(TypeError, match="MISVC has no probabilities of groups of instances; use a model"):
+    with pytest.raises(TypeError, match="MISVC does not predict probabilities for groups of instances"):
         group_frame(MISVC().fit(bags, y), bags, by="slide")
 
 

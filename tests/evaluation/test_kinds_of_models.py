@@ -250,7 +250,7 @@ def test_calibrated_machines_have_probabilities_of_bags_and_scores_of_instances(
     model = CalibratedClassifierCV(MissSVC(), cv=2).fit(BAGS, DATA.y)
     columns = list(instance_frame(model, BAGS).columns)
     assert columns == ["bag", "instance", "bag_probability", "instance_score", "rank"]
-    with pytest.raises(TypeError, match=r"has no posterior of instances .*; omit y\."):
+    with pytest.raises(TypeError, match=r"cannot compute instance posteriors .*; omit y\."):
         instance_frame(model, BAGS, DATA.y)
 
 

@@ -87,5 +87,5 @@ def test_wrong_losses_priors_and_weights_are_refused():
         pu_risk([1, 0], [1.0, 2.0], class_prior=PRIOR, loss="hinge")
     with pytest.raises(ValueError, match="class_prior must be between 0 and 1"):
         pu_risk([1, 0], [1.0, 2.0], class_prior=1.0)
-    with pytest.raises(ValueError, match="leaves no positive or no unlabeled bag"):
+    with pytest.raises(ValueError, match="is zero for all positive or for all unlabeled bags"):
         pu_risk([1, 0], [1.0, 2.0], class_prior=PRIOR, sample_weight=[0.0, 1.0])

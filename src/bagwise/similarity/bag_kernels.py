@@ -91,9 +91,9 @@ def set_kernel(
 
     Notes
     -----
-    The kernel is computed for all pairs of instances, block by block. The memory is that of the result and a
-    few blocks. Files are read once for every block (8 MB of doubles) of the rows. The linear kernel is a
-    product of bag sums and needs only two reads.
+    The kernel is computed for all pairs of instances, block by block. The result and a few blocks must fit in
+    memory. Files are read once for every block (8 MB of doubles) of the rows. The linear kernel is a product
+    of bag sums and needs only two reads.
 
     References
     ----------
@@ -166,7 +166,7 @@ def graph_kernel(
 
 
 def _with_weights(blocks: Blocks, k: InstanceKernel, weights: Any, name: str) -> Blocks:
-    """Return blocks whose instances have their weight as last feature; the default weights are 1."""
+    """Return blocks whose instances have their weight as the last feature; the default weights are 1."""
     if weights is None:
         return WeightedBlocks(blocks, np.ones(blocks.n_instances))
     if isinstance(weights, str):
@@ -313,7 +313,7 @@ def rows_and_columns(
     if rows.n_features != columns.n_features:
         raise ValueError(
             f"{names[0]} has {rows.n_features} features but {names[1]} has {columns.n_features}; both must "
-            "have the same features."
+            "have the same number of features."
         )
     return rows, columns
 

@@ -48,7 +48,7 @@ def bag_distances(
     of bags A and B depends on the metric:
 
     ===========  =====================================================================================
-    "minimal"    the smallest d(a, B) over all a in A: the distance of the two nearest instances
+    "minimal"    the smallest d(a, B) over all a in A: the distance between the two nearest instances
     "maximal"    the Hausdorff distance: the largest d(a, B) over all a in A or d(b, A) over all b in B
     "ranked"     like "maximal", with the `rank`-th smallest d(a, B) and d(b, A) instead of the largest. For
                  bags with fewer instances, the largest is used. Rank 1 is "minimal".
@@ -80,10 +80,10 @@ def bag_distances(
     Notes
     -----
     The cost is O(n_instances * n_other_instances * n_features): all pairs of instances are compared, once for
-    every pair of bags. The memory is that of the result and a few blocks. Files are read once for every block
-    of the rows. Distances are computed from differences of sparse or dense instances. This avoids
-    cancellation far from the origin. The distance between two bags does not depend on other bags, except for
-    rounding errors in "mmd".
+    every pair of bags. The result and a few blocks must fit in memory. Files are read once for every block of
+    the rows. Distances are computed from differences of sparse or dense instances. This avoids cancellation
+    far from the origin. The distance between two bags does not depend on other bags, except for rounding
+    errors in "mmd".
 
     References
     ----------

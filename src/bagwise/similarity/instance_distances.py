@@ -32,7 +32,7 @@ def scaled_distances(X: Any, Y: Any, gamma: float) -> np.ndarray:
             centre, _ = middle(Y)
             D, left, right = _by_product(X - centre, Y - centre, gamma)
         error = left + right
-        # This form of the comparison includes NaN, the result of norms that overflow.
+        # This form of the comparison also catches NaN, which results from norms that overflow.
         rows, columns = np.nonzero((error > _SMALL) & ~(D - error > _ZERO))
         size = max(1, _PAIRS_AT_ONCE // max(1, X.shape[1]))
         for start in range(0, len(rows), size):

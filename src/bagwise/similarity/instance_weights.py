@@ -21,8 +21,8 @@ def graph_weights(block: Block, k: InstanceKernel) -> np.ndarray:
     """Compute graph weights: 1 divided by the number of close instances in the bag, including itself.
 
     The squared distance of two instances in the feature space of the kernel is
-    k(x, x) + k(z, z) - 2 k(x, z). Two instances are close if it is below its mean over all pairs of the bag.
-    A clique of instances then counts as one instance.
+    k(x, x) + k(z, z) - 2 k(x, z). Two instances are close if this distance is below its mean over all pairs
+    of the bag. A clique of instances then counts as one instance.
     """
     X = in_doubles(block.X)
     diagonal, weights = k.diagonal(X), []

@@ -83,7 +83,7 @@ def _describe_dense(
     by_name: dict[str, np.ndarray] = {}
     if kinds:
         columns = [kinds.index(name) * X.shape[1] if name in kinds else -1 for name in _MOMENTS]
-        # Sums in double precision, because sums and squares of large float32 values overflow.
+        # Sum in double precision, because sums and squares of large float32 values overflow.
         moments = bag_moments(*readonly(X, offsets, np.array(columns)))
         if kinds == list(statistics) and not len(quantiles):
             return moments
@@ -106,6 +106,6 @@ def _quantiles(X: np.ndarray, offsets: np.ndarray, quantiles: Sequence[float]) -
     for size in np.unique(sizes):
         members = np.flatnonzero(sizes == size)
         rows = offsets[members][:, None] + np.arange(size)
-        # In double precision, because differences of float32 values can overflow.
+        # Compute in double precision, because differences of float32 values can overflow.
         out[:, members] = np.quantile(X[rows].astype(np.float64, copy=False), quantiles, axis=1)
     return list(out)

@@ -65,7 +65,7 @@ def check_assumption(
     The model fails if its AUC on the test bags is below 0.5. It has then learned the signal that the
     assumption of the test forbids, such as the absence of an instance. Models of the standard assumption
     (one positive instance makes a bag positive) must pass "single_concept". The other two tests are for
-    models of two or more concepts: a model with one score per instance cannot solve them.
+    models with two or more concepts: a model with one score per instance cannot solve them.
 
     Parameters
     ----------

@@ -164,7 +164,8 @@ def _output(estimator: Any, bags: Any) -> np.ndarray:
 def _with_folds(estimator: Any, indices: np.ndarray) -> Any:
     """Return a clone whose cross-validation, if any, uses the same folds for any order and copies of bags.
 
-    `indices` contains the index of each bag. Three consecutive indices are in the same one of three folds.
+    `indices` contains the index of each bag. Each group of three consecutive indices is in one of three
+    folds.
     """
     again = clone(estimator)
     if "cv" in again.get_params():
@@ -300,7 +301,7 @@ def check_weight_is_repetition(estimator: Any, bags: Bags, y: np.ndarray) -> Any
 
 
 def check_text_labels_do_not_depend_on_the_alphabet(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
-    """Check the parameter `positive`, and that without it the names of the classes change no prediction.
+    """Check the parameter `positive`, and that without it, predictions do not depend on class names.
 
     Outputs have the order of ``classes_`` in both cases. A model that compares both directions warns once.
     """
@@ -338,7 +339,7 @@ def _positive_warnings(call: Any) -> list[str]:
 
 
 def _check_same_outputs(named: Any, reference: Any, bags: Bags, positive: Any) -> None:
-    """Check that a fit to text labels has the outputs of a fit to labels 0 and 1, in its class order."""
+    """Check that fits to text labels and to labels 0 and 1 have the same outputs, in their class orders."""
     column = named.classes_.tolist().index(positive)
     for level in ("", "_instances"):
         if hasattr(reference, f"predict{level}"):
@@ -357,7 +358,7 @@ def _check_same_outputs(named: Any, reference: Any, bags: Bags, positive: Any) -
 
 
 def check_instance_predictions_fit_the_bags(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
-    """Check that instance-level methods have one row per instance and agree with each other and the rule."""
+    """Check that instance-level methods return one row per instance and agree, also with the rule."""
     estimator.fit(bags, y)
     n = bags.n_instances
     if hasattr(estimator, "predict_instances"):
@@ -385,8 +386,8 @@ def check_instance_predictions_fit_the_bags(estimator: Any, bags: Bags, y: np.nd
 def check_a_tie_is_positive(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
     """Check that the positive class is predicted if and only if its score is >= 0 or its probability >= 1/2.
 
-    These bags need not contain a tie. Therefore the methods that convert scores and probabilities of a
-    `BagClassifier` to labels are also tested directly with a tie.
+    These bags do not necessarily contain a tie. Therefore, the methods that convert scores and probabilities
+    of a `BagClassifier` to labels are also tested directly with a tie.
     """
     estimator.fit(bags, y)
     positive = estimator.classes_[1]

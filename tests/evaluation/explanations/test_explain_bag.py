@@ -225,7 +225,7 @@ def test_mistakes_are_one_sentence(data, model):
         (
             (several, data.bags, "m07"),
             TypeError,
-            "several labels per bag, but explain_bag needs a model of one label; pass the model of one",
+            "several labels per bag, but explain_bag needs a single-label model; pass the model of one",
         ),
         ((pu, data.bags, "m07"), TypeError, "has no instance-level predictions"),
     ):

@@ -133,7 +133,7 @@ except ImportError as error:
 
 def test_without_torch_the_model_is_not_listed_and_fit_raises():
     output = run_without(["torch"], WITHOUT_TORCH)
-    assert "needs torch to be fitted: pip install 'bagwise[torch]'" in output
+    assert "fit requires torch: pip install 'bagwise[torch]'" in output
 
 
 def test_with_torch_the_model_is_listed():

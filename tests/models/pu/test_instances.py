@@ -284,8 +284,8 @@ def test_cv_model_equals_the_plain_model_with_its_parameters(cls):
 @pytest.mark.parametrize("parameter", ["gamma", "alpha"])
 def test_lists_are_refused_and_the_message_names_the_cv_class(cls, parameter):
     bags, y, _, _ = pu_bags()
-    named = rf"{cls.__name__}CV\({parameter}s=\.\.\.\) chooses"
-    message = rf"{parameter} of {cls.__name__} must be one value, not .*; {named}"
+    named = rf"To choose among several values, use {cls.__name__}CV\({parameter}s=\.\.\.\)"
+    message = rf"{parameter} of {cls.__name__} must be a single value; got .*\. {named}"
     with pytest.raises(ValueError, match=message):
         cls(**{parameter: [1.0, 10.0]}).fit(bags, y)
     with pytest.raises(TypeError, match="cv"):

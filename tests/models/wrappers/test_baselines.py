@@ -108,8 +108,8 @@ def test_blocks_of_sparse_bags_change_nothing(large_from):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"statistics": ("min", "mode")}, "statistics has 'mode'; expected a subset of min, max"),
-        ({"quantiles": [1.5]}, "quantiles has 1.5; expected values from 0 to 1"),
+        ({"statistics": ("min", "mode")}, "statistics contains 'mode'; expected some of min, max"),
+        ({"quantiles": [1.5]}, "quantiles contains 1.5; expected values from 0 to 1"),
         ({"statistics": ()}, "both empty"),
         ({"statistics": "min"}, "The 'statistics' parameter of BagStatistics"),
     ],

@@ -50,13 +50,13 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
     where s_i = 1 or -1 is the label and w_i the weight of a bag. The optimizer is Adam, with random initial
     weights. This is the model of Ilse, Tomczak and Welling, on features instead of images.
 
-    Use it for data sets with many bags whose labels do not follow a simple rule, with features computed by
-    another network, such as features of slide patches. It is also a common baseline in comparisons. With few
-    bags, the result depends on the random seed and on which bags are held out. On the 92 bags of Musk1
-    (10-fold cross-validation), the accuracy is 84 %, with a standard deviation of 5 percentage points over
-    three repetitions. With ``early_stopping=False``, it is 86 %, with a standard deviation of 1 percentage
-    point over two repetitions. The default parameters were chosen on these bags, so both values are slightly
-    optimistic. To find out which instances are positive, use a model with a rule, such as
+    Use it for data sets with many bags whose labels do not follow a simple rule and whose features were
+    computed by another network, for example from slide patches. It is also a common baseline in comparisons.
+    With few bags, the result depends on the random seed and on which bags are held out. On the 92 bags of
+    Musk1 (10-fold cross-validation), the accuracy is 84 %, with a standard deviation of 5 percentage points
+    over three repetitions. With ``early_stopping=False``, it is 86 %, with a standard deviation of 1
+    percentage point over two repetitions. The default parameters were chosen on these bags, so both values
+    are slightly optimistic. To find out which instances are positive, use a model with a rule, such as
     `MILogisticRegression`.
 
     Parameters
@@ -85,7 +85,7 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
         Weights of the classes; they are multiplied by the bag weights.
     positive : label or None, default=None
         Label of the positive class, which is predicted at ties. By default it is the label that sorts last.
-        Otherwise, the two classes are treated alike.
+        Apart from ties, the two classes are treated alike.
     random_state : int, RandomState or None, default=None
         Seed or random generator used to draw the held-out bags and the initial weights. The same integer
         yields identical results.
@@ -133,7 +133,8 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
     labels only, so neither attention nor instance scores are calibrated.
 
     *Cost.* An epoch reads the instances once and takes O(n_instances * (n_features * hidden_sizes[0] + ...))
-    time. It needs memory for the activations of one block of bags. Bags in files are read block by block.
+    time. The fit needs memory for the activations of one block of bags. Bags in files are read block by
+    block.
 
     *Weights.* A bag with weight 2 is equivalent to two copies of the bag, up to rounding errors, because
     every step uses all bags. With `early_stopping`, the held-out bags are chosen by index, so one copy of a
@@ -168,7 +169,8 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
     scaler_: Any
 
     _streams = True
-    # The sign of the last coefficients exchanges the classes. Attention does not depend on the labels' names.
+    # Flipping the sign of the last coefficients swaps the classes. Attention does not depend on the labels'
+    # names.
     _text_labels = "last"
     _parameter_constraints: dict[str, Any] = {
         "hidden_sizes": [tuple, list],

@@ -19,7 +19,7 @@ def require_torch() -> None:
         import torch  # noqa: F401
     except ImportError as error:
         raise ImportError(
-            "AttentionMILClassifier needs torch to be fitted: pip install 'bagwise[torch]'"
+            "AttentionMILClassifier.fit requires torch: pip install 'bagwise[torch]'"
         ) from error
 
 

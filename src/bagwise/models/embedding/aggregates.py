@@ -26,7 +26,7 @@ from bagwise.similarity.statistics import dense_runs
 
 
 class _Aggregate(Scaled, BagTransformer):
-    """Base class of embeddings that sum over instances, followed by signed square roots and unit length."""
+    """Base class of embeddings: sums over instances, signed square roots, and division by the norm."""
 
     scaler_: Any
     random_state: Any
@@ -88,13 +88,14 @@ class VLADEmbedding(_Aggregate):
     """Embed each bag as a VLAD vector: differences between its instances and the cluster centers.
 
     The instances of all training bags are clustered. Let c(x) be the cluster of an instance and m_k the
-    center of cluster k. The part of bag i for cluster k is ::
+    center of cluster k. Cluster k contributes this part to the vector of bag i ::
 
         v_ik = sum_{j: c(x_ij) = k} (x_ij - m_k)
 
     The concatenated parts are transformed by a signed square root and divided by their norm (miVLAD). Unlike
     the counts of `ClusterEmbedding`, the vectors also contain the direction from the centers to the
-    instances. A linear classifier is usually sufficient after it. It does not predict instances.
+    instances. A linear classifier on these vectors is usually sufficient. The embedding does not predict
+    instances.
 
     Parameters
     ----------
@@ -103,7 +104,7 @@ class VLADEmbedding(_Aggregate):
     scale : {"standard", "minmax", "rank"}, transformer or None, default="standard"
         How the instances are scaled first.
     random_state : int, RandomState or None, default=None
-        Seed of k-means, and of the sample of large data.
+        Seed of k-means, and of the random sample of large data.
 
     Attributes
     ----------
@@ -116,11 +117,11 @@ class VLADEmbedding(_Aggregate):
 
     Notes
     -----
-    The vectors cost one pass, O(n_instances * n_features * n_clusters), and have n_features * n_clusters
-    entries. If the instances have more than 2**23 values in total, in memory or in files, a random sample
-    with this number of values is clustered. CSR instances are converted to dense arrays a few bags at a time.
-    The clusters can depend on the order of bags and instances, because k-means draws its initial centers by
-    index.
+    Computing the vectors takes one pass, O(n_instances * n_features * n_clusters). Each vector has
+    n_features * n_clusters entries. If the instances have more than 2**23 values in total, in memory or in
+    files, a random sample with this number of values is clustered. CSR instances are converted to dense
+    arrays a few bags at a time. The clusters can depend on the order of bags and instances, because k-means
+    draws its initial centers by index.
 
     References
     ----------
@@ -214,15 +215,16 @@ class FisherEmbedding(_Aggregate):
 
     Notes
     -----
-    The vectors cost one pass, O(n_instances * n_features * n_axes), and have (2 n_axes + 1) K entries, where
-    n_axes is the number of principal components or features. If the instances have more than 2**23 values in
-    total, in memory or in files, principal components and mixture are fitted to a random sample with this
-    number of values. CSR instances are converted to dense arrays a few bags at a time. The mixture can depend
-    on the order of bags and instances, because it is initialized by k-means, which draws its initial centers
-    by index.
+    Computing the vectors takes one pass, O(n_instances * n_features * n_axes). Each vector has (2 n_axes + 1)
+    K entries, where n_axes is the number of principal components or features. If the instances have more than
+    2**23 values in total, in memory or in files, principal components and mixture are fitted to a random
+    sample with this number of values. CSR instances are converted to dense arrays a few bags at a time. The
+    mixture can depend on the order of bags and instances, because it is initialized by k-means, which draws
+    its initial centers by index.
 
     Features that are constant in all training instances are not used. The mixture would have the smallest
-    allowed variance for them, so if the feature varied in a new bag, it would dominate the bag's vector.
+    allowed variance for such a feature, so if the feature varied in a new bag, it would dominate the bag's
+    vector.
 
     References
     ----------

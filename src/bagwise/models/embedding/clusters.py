@@ -23,7 +23,7 @@ from bagwise.models.embedding.instances import draw_instances, n_different
 
 
 class ClusterEmbedding(Scaled, BagTransformer):
-    """Embed each bag by its instance clusters: a vector of their presence or of instance counts.
+    """Embed each bag as a vector of the presence, or the instance count, of every instance cluster.
 
     The instances of all training bags are clustered, without labels. Let c(x) be the cluster of an instance.
     Entry k of the vector of bag i is ::
@@ -40,7 +40,7 @@ class ClusterEmbedding(Scaled, BagTransformer):
     Use presence if a single instance of a kind determines the label, and counts if the number of instances
     matters. The embedding is fast, and a strong baseline if the label depends on the kinds of instances in a
     bag. The clusters do not depend on the labels, so the embedding is weak if positive and negative instances
-    are similar. It predicts instances only as bags of one instance.
+    are similar. Instances can only be predicted as bags of one instance.
 
     Parameters
     ----------
@@ -81,8 +81,8 @@ class ClusterEmbedding(Scaled, BagTransformer):
     the clusterer assigns them to a cluster without training instances or marks them as noise (-1).
 
     CCE is an ensemble: classifiers on several numbers of clusters vote. scikit-learn's `VotingClassifier`
-    makes this ensemble from pipelines with different `n_clusters` (last example). A single number of clusters
-    can miss the kind of instances that determines the label.
+    builds this ensemble from pipelines with different `n_clusters` (last example). A single number of
+    clusters can miss the kind of instances that determines the label.
 
     References
     ----------

@@ -22,8 +22,8 @@ class DissimilarityEmbedding(Scaled, BagTransformer):
     """Embed each bag as the vector of its distances to training bags (MInD).
 
     Any scikit-learn classifier can use the vectors. Start with a `StandardScaler` and a linear classifier,
-    which learns which training bags are close to positive and to negative bags. Use the embedding if classes
-    differ in the similarity of whole bags. It does not predict instances.
+    which learns which training bags are close to positive and to negative bags. Use the embedding if bags of
+    the same class are similar as a whole. It does not predict instances.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class DissimilarityEmbedding(Scaled, BagTransformer):
     Attributes
     ----------
     prototypes_ : int array of shape (n_prototypes,)
-        Sorted indices of the training bags of the columns.
+        Sorted indices of the training bags that the columns refer to.
     bags_ : Bags
         These bags, with scaled instances.
     scaler_ : transformer or None
@@ -52,7 +52,7 @@ class DissimilarityEmbedding(Scaled, BagTransformer):
     Notes
     -----
     `transform` compares all instances with all prototype instances, O(n_instances * n_prototype_instances *
-    n_features), block by block. The distance "meanmin" of the paper is squared and has one direction;
+    n_features), block by block. The paper's distance "meanmin" is squared and is computed in one direction;
     "mean_min" is the mean of both directions.
 
     References

@@ -95,10 +95,10 @@ class BagStatistics(Scaled, BagTransformer):
         """
         unknown = [name for name in self.statistics if name not in STATISTICS]
         if unknown:
-            raise ValueError(f"statistics has {unknown[0]!r}; expected a subset of {', '.join(STATISTICS)}.")
+            raise ValueError(f"statistics contains {unknown[0]!r}; expected some of {', '.join(STATISTICS)}.")
         outside = [q for q in self.quantiles if not 0 <= q <= 1]
         if outside:
-            raise ValueError(f"quantiles has {outside[0]!r}; expected values from 0 to 1.")
+            raise ValueError(f"quantiles contains {outside[0]!r}; expected values from 0 to 1.")
         if len(self.statistics) + len(self.quantiles) == 0:
             raise ValueError("statistics and quantiles are both empty; specify at least one.")
         bags = self._read(X, reset=True)

@@ -30,8 +30,8 @@ class TreeEmbedding(BagTransformer):
 
     A tree is fitted to all instances with the labels of their bags. Instances are weighted by the inverse
     size of their bag, so that all bags have the same weight. Entry k of the vector of a bag is the number of
-    its instances that pass node k, including inner nodes and the root. With a classifier after it, this is
-    two-level classification (TLC): the tree finds regions of the feature space, and the classifier learns
+    its instances that pass node k, including inner nodes and the root. In combination with a classifier, this
+    is two-level classification (TLC): the tree finds regions of the feature space, and the classifier learns
     how the label depends on the number of instances in each region. Any number of classes is supported.
 
     Parameters
@@ -59,19 +59,19 @@ class TreeEmbedding(BagTransformer):
     Notes
     -----
     The tree is fitted to the labels of the training bags, so its nodes are more informative for these bags
-    than for new bags, and a classifier after it overfits. With `cross_fit`, there is one tree per fold,
-    fitted to the bags of the other folds, and a vector has one part per tree. `fit_transform` fills the part
-    of the tree that was not fitted to the bag, and sets the other parts to zero. `transform` fills all parts
-    and divides them by the number of trees. A linear classifier after it therefore fits one model per tree,
-    to bags that this tree was not fitted to, and predicts the mean of these models. Nonlinear classifiers are
-    less suitable, because the counts of new bags have a different scale.
+    than for new bags, and a classifier on these vectors overfits. With `cross_fit`, there is one tree per
+    fold, fitted to the bags of the other folds, and a vector has one part per tree. `fit_transform` fills the
+    part of the tree that was not fitted to the bag, and sets the other parts to zero. `transform` fills all
+    parts and divides them by the number of trees. A linear classifier on these vectors therefore fits one
+    model per tree, to bags that this tree was not fitted to, and predicts the mean of these models. Nonlinear
+    classifiers are less suitable, because the counts of new bags have a different scale.
 
-    The fit costs O(n_features * n_instances * log n_instances) per level. The vectors cost O(depth) per
-    instance and memory for n_bags * n_nodes values. With many instances, set `max_depth` to limit the number
-    of nodes. If the instances have more than 2**23 values in total, in memory or in files, the trees are
-    fitted to a sample of whole bags. Features can have any scale, because only the order of their values
-    matters. Rounding, and therefore the order of the bags, can decide between equally good splits. The
-    published results were computed with different tree software and can differ.
+    The fit costs O(n_features * n_instances * log n_instances) per level. Computing the vectors takes
+    O(depth) time per instance, and memory for n_bags * n_nodes values. With many instances, set `max_depth`
+    to limit the number of nodes. If the instances have more than 2**23 values in total, in memory or in
+    files, the trees are fitted to a sample of whole bags. Features can have any scale, because only the order
+    of their values matters. Rounding, and therefore the order of the bags, can decide between equally good
+    splits. The published results were computed with different tree software and can differ.
 
     References
     ----------
@@ -140,7 +140,7 @@ class TreeEmbedding(BagTransformer):
 
     @validated_fit
     def fit_transform(self, X: BagsLike, y: ArrayLike | None = None) -> np.ndarray:
-        """Fit trees and embed the training bags; with `cross_fit`, by trees that were not fitted to them."""
+        """Fit trees and embed the training bags; with `cross_fit`, use trees that were not fitted to them."""
         unseen_by = self._grow(X, y)
         vectors = self._by_blocks(X, self._describe)
         if unseen_by is None:

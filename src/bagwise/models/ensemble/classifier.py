@@ -93,11 +93,11 @@ class BagEnsembleClassifier(ScoreClassifier):
         The inner folds: the number of folds (fewer if a class has fewer bags), a splitter, or a list of
         splits, as in `MILogisticRegressionCV`.
     n_jobs : int or None, default=None
-        Number of folds fitted in parallel threads. The result does not depend on it.
+        Number of folds fitted in parallel threads. The result does not depend on `n_jobs`.
     positive : label or None, default=None
-        Label of the positive class of two, which is predicted at ties. By default it is the label that sorts
-        last. The family "instances" contains a model that is not symmetric in the classes. If the labels are
-        text, this model is fitted with each class as the positive one.
+        Label of the positive class if there are two classes; it is predicted at ties. By default it is the
+        label that sorts last. The family "instances" contains a model that is not symmetric in the classes.
+        If the labels are text, this model is fitted with each class as the positive one.
     random_state : int, RandomState or None, default=None
         Seed for the folds, and for the sample of 2,000 prototypes that is drawn if there are more instances.
     verbose : int, default=0
@@ -126,10 +126,10 @@ class BagEnsembleClassifier(ScoreClassifier):
     With n bags and N instances, the kernel matrices require O(N^2) kernel evaluations. About 100 settings are
     fitted in 10 folds, which makes about 1,000 small SVMs, each O(n^2) to O(n^3). The fit needs about 26
     matrices of n^2 values and three copies of the instances. A fitted model, and its file, contain the
-    training bags once, in their own precision. Predictions scale and rank them again, which needs memory for
-    five copies in double precision. A fit to 1,000 bags of ten instances with 50 features took 40 s on one
-    core and 230 MB, and a fit to the 180 bags of Fox took 4 s. `expected_cost` estimates the cost before the
-    fit. The SVMs are solved by `bagwise.solvers.solve_dual`, with a step limit.
+    training bags once, in their original precision. Predictions scale and rank them again, which needs memory
+    for five copies in double precision. A fit to 1,000 bags of ten instances with 50 features took 40 s on
+    one core and 230 MB, and a fit to the 180 bags of Fox took 4 s. `expected_cost` estimates the cost before
+    the fit. The SVMs are solved by `bagwise.solvers.solve_dual`, with a step limit.
 
     In every inner fold, the columns of statistics and distances are scaled using only the training bags of
     the fold, and prototypes are taken from these bags. Instances are scaled once, using all training bags but
@@ -144,7 +144,7 @@ class BagEnsembleClassifier(ScoreClassifier):
     ``1 / (1 + sum_j exp(-l_ij))`` (Price et al., 1995).
 
     In a source checkout, ``make reproduce NAME=ensemble`` reproduces the results on public data. The report
-    also names the data sets on which the ensemble was developed.
+    also lists the data sets on which the ensemble was developed.
 
     References
     ----------
@@ -254,7 +254,7 @@ class BagEnsembleClassifier(ScoreClassifier):
             group together.
         checkpoint : path, optional
             File that stores the progress of the fit. After a crash, the same call resumes from it
-            (docs/checkpoints.md). The file is removed at the end.
+            (docs/checkpoints.md). The file is removed when the fit is complete.
 
         Returns
         -------
@@ -346,7 +346,7 @@ class BagEnsembleClassifier(ScoreClassifier):
         return estimate(self._chosen(bags), len(bags), bags.n_instances, bags.n_features, n_folds)
 
     def _expected_seconds(self, n_bags: int, n_instances: int, n_features: int, n_classes: int) -> float:
-        """Estimate the seconds of a fit to bags in memory; `compare` calls this before it fits any model."""
+        """Estimate the seconds that a fit to bags in memory takes; `compare` calls this before any fit."""
         n_folds = int(self.cv) if isinstance(self.cv, Integral) else 10
         choice = choose(self.families, n_bags, n_instances, is_held=True, assumption=self.assumption)
         share = 2 / n_classes  # of the bags for each of the pairs of classes
@@ -404,7 +404,7 @@ class BagEnsembleClassifier(ScoreClassifier):
     def predict(self, X: BagsLike) -> np.ndarray:
         """Predict the most probable label of every bag: shape (n_bags,).
 
-        With two classes of probability 1/2 each, the second is predicted.
+        If both of two classes have probability 1/2, the second class is predicted.
         """
         return self._more_probable(_probabilities(self._positive_scores(X)))
 
@@ -440,7 +440,7 @@ def _probabilities(scores: np.ndarray) -> np.ndarray:
 
 
 def _means(bags: Any, weight: np.ndarray) -> np.ndarray:
-    """Return the mean observed value of every feature; zero if there are none, and for bags in files."""
+    """Return the mean of each feature's observed values; zero if there are none, and for bags in files."""
     if in_files(bags):
         return np.zeros(bags.n_features)
     X = in_doubles(bags.instances)
@@ -448,5 +448,6 @@ def _means(bags: Any, weight: np.ndarray) -> np.ndarray:
     each = np.repeat(weight, bags.sizes)
     total = each @ is_observed
     mean = each @ np.where(is_observed, X, 0.0) / np.where(total > 0, total, 1.0)
-    # Rounding can move the mean of equal values away from them. Without observed values, the limits are NaN.
+    # Rounding errors can make the mean of equal values differ from these values. Without observed values, the
+    # limits are NaN.
     return np.fmax(np.fmin(mean, np.fmax.reduce(X, axis=0)), np.fmin.reduce(X, axis=0))

@@ -110,7 +110,7 @@ class Choice(NamedTuple):
     """Families to fit, and the reason why others are left out (empty if none are).
 
     With `both_directions`, models that are not symmetric in the classes are fitted with each class as the
-    positive one. With `is_standard`, only the members that cannot use absence are fitted.
+    positive one. With `is_standard`, only the members that cannot learn from absence are fitted.
     """
 
     fitted: tuple[str, ...]
@@ -183,7 +183,7 @@ def choose(
 
 
 def _choose_standard(n_instances: int, *, is_held: bool) -> Choice:
-    """Choose among the families with members that cannot use absence."""
+    """Choose among the families with members that cannot learn from the absence of instances."""
     if not is_held:
         reason = (
             "the instances are read from files and do not fit into memory; only logistic regression votes"

@@ -24,7 +24,7 @@ class PrototypeView(View):
     The prototypes are the distinct instances of the training bags, or a random sample of 2,000 of them, drawn
     by `PrototypeEmbedding`. This is the embedding of MILES, followed by an SVM that shrinks the coefficients
     instead of selecting prototypes. A fold only uses prototypes from its training bags, because a held-out
-    bag would match prototypes taken from itself exactly.
+    bag would exactly match prototypes taken from this bag.
 
     Attributes
     ----------

@@ -12,8 +12,8 @@ from bagwise.data.bags import Bags
 from bagwise.data.blocks import in_doubles
 from bagwise.models.ensemble.views import Instances, View
 
-# What predictions compute from the training bags is kept in memory if the training instances, and the pairs
-# of training bags, have at most this many values.
+# Values that predictions compute from the training bags are kept in memory if the training instances, and the
+# pairs of training bags, have at most this many values.
 _KEPT_VALUES = 2**22
 
 
@@ -30,9 +30,9 @@ def filled(bags: Bags, fill: np.ndarray) -> Bags:
 class TrainingBags:
     """Training bags of two classes.
 
-    Everything that predictions need from the training bags is computed from them by the first prediction, and
-    kept for the next ones if it is small. It is many times larger than the bags: scaled copies of the
-    instances, their ranks, and vectors. It is not part of pickles and model files.
+    The first prediction computes all values that predictions need from the training bags, and keeps them in
+    memory if they are small. These values can be many times larger than the bags: scaled copies of the
+    instances, their ranks, and vectors. They are not part of pickles and model files.
 
     Attributes
     ----------
@@ -68,14 +68,14 @@ class TrainingBags:
 
 
 class OpenTraining:
-    """Training bags during predictions, with the scaled bags that several parts share, and the views.
+    """Data for predictions: the training bags, their scaled copies (shared by several parts), and the views.
 
     Parameters
     ----------
     bags : Bags
         The bags in float64, without missing values.
     weight : array of shape (n_bags,)
-        Their weights.
+        Weights of the bags.
     """
 
     def __init__(self, bags: Bags, weight: np.ndarray):

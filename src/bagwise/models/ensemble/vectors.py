@@ -50,8 +50,8 @@ class VectorView(View):
 
     The columns are scaled separately in every fold, using its training bags. If one scaling is used for all
     folds, columns in which few bags differ, such as rare words, leak information about the held-out bags. On
-    the newsgroup comp.graphics, this classified 76 % of the held-out bags correctly, but only 68 % of new
-    bags.
+    the newsgroup comp.graphics, 76 % of the held-out bags were then classified correctly, but only 68 % of
+    new bags.
 
     Attributes
     ----------

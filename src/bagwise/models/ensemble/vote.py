@@ -115,7 +115,7 @@ def fit_vote(
     """Fit all families, blend the settings of each, and combine the families with equal weights.
 
     An uninformative family has little effect: after calibration it predicts the class frequencies. Weights
-    that depend on the held-out scores of the families were tried, and were worse on new bags.
+    that depend on the held-out scores of the families were tried, and performed worse on new bags.
     """
     y, weight = training.y, training.weight
     members: dict[str, list[FittedMember]] = {}

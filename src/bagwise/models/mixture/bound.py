@@ -1,4 +1,4 @@
-"""Rates of bags from rates of instances: negative bags, and an upper bound on the Bayes error."""
+"""Bag rates computed from instance rates: negative bags, and an upper bound on the Bayes error."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def bayes_error_bound(
     false_positive_rate: float | ArrayLike,
     false_negative_rate: float | ArrayLike,
 ) -> float | np.ndarray:
-    """Bound the Bayes error of bags by the error rates of instances, under the OR rule.
+    """Compute an upper bound on the Bayes error of bags from instance error rates, under the OR rule.
 
     Instances are positive with probability pi. The best instance classifier has the false positive rate e+
     and the false negative rate e-. Predict a bag of S instances as positive if any of its instances is
@@ -51,8 +51,8 @@ def bayes_error_bound(
 
         (1 - pi)^S + (pi e- + (1 - pi) (1 - e+))^S - 2 ((1 - pi) (1 - e+))^S
 
-    which is an upper bound on the error rate of the best bag classifier. For S = 1 it is the error rate of
-    instances.
+    which is an upper bound on the error rate of the best bag classifier. For S = 1, the bound is the instance
+    error rate.
 
     Parameters
     ----------
@@ -68,8 +68,8 @@ def bayes_error_bound(
 
     Notes
     -----
-    This is the sum of section 6 of the paper in closed form. The error rate of instances is
-    e+ (1 - pi) + e- pi. The paper's text exchanges the two priors here, but its bound is correct.
+    This is a closed form of the sum in section 6 of the paper. The instance error rate is
+    e+ (1 - pi) + e- pi. The paper's text swaps the two priors here, but its bound is correct.
 
     References
     ----------

@@ -48,7 +48,7 @@ def read_n_components(n_components: Any) -> tuple[int, int]:
     if len(both) == 2 and all(isinstance(n, Integral) and int(n) >= 1 for n in both):
         return int(both[0]), int(both[1])
     raise ValueError(
-        f"n_components must be an integer >= 1 or a pair (positive, negative) of them; got {n_components!r}."
+        f"n_components must be an integer >= 1 or two of them, (positive, negative); got {n_components!r}."
     )
 
 
@@ -64,7 +64,7 @@ class Ground(NamedTuple):
     is_complete : bool
         Whether no instance has a missing value.
     constants : Constants or None
-        The constant features, which the blocks no longer have.
+        The constant features, which the blocks no longer contain.
     """
 
     family: Family
@@ -136,7 +136,7 @@ def look_at_all(family: Family, blocks: Blocks) -> tuple[Any, bool, Constants | 
 
 
 def _look_at(block: Block, family: Family, begins: np.ndarray) -> Sums:
-    """Look at a block; errors report rows among all instances."""
+    """Examine a block; row indices in errors refer to all instances."""
     with rows_named_by(np.r_[block.rows(begins)]):
         sums = start_statistics_of(family, block.X, block.weight_of_each)
     if not is_matrix(block.X):
@@ -306,7 +306,7 @@ class InstanceSample(NamedTuple):
 
 @dataclass(frozen=True)
 class Survey:
-    """Sums and total weight of instances, with a sample: all of them, or the `most` with the smallest keys.
+    """Sums and total weight of instances, and a sample: all, or the `most` with the smallest keys.
 
     A key is a hash of the instance, so these instances are a random sample. The sample does not depend on
     the order or on the division into blocks, and an instance of weight two is equivalent to two instances.
@@ -340,7 +340,7 @@ def survey_block(block: Block, family: Family, prior: Any, most: int | None) -> 
 
 
 def params_of_prior(family: Family, X: Any, prior: Any) -> Any:
-    """Return the parameters without data, as initial values for statistics that need parameters."""
+    """Return parameters that use no data: initial values for statistics that require parameters."""
     nothing = statistics_of(family, X[:0], np.empty(0), None, prior)
     return family.mstep(nothing, 0.0, prior)
 

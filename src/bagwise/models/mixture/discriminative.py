@@ -1,4 +1,4 @@
-"""The discriminative partner of a mixture, which fits the same log-odds to the labels."""
+"""The discriminative counterpart of a mixture, which fits the same log-odds to the labels."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class DiscriminativeMixture(Recorded, WaistClassifier):
     """Classifier that fits the log-odds of a two-component mixture by the conditional likelihood of labels.
 
     In an exponential family, the log-odds of two components are linear in the sufficient statistics t(x), and
-    any coefficients correspond to some pair of components. This is the discriminative partner of
+    any coefficients correspond to some pair of components. This is the discriminative counterpart of
     `MIMixture` with one component per class. It minimizes ::
 
         - sum_i w_i log P(y_i | eta_i1, ..., eta_im) + alpha / 2 * |theta|^2,    eta_ij = theta . t(x_ij) + b
@@ -61,8 +61,8 @@ class DiscriminativeMixture(Recorded, WaistClassifier):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied by the weights of the bags.
     positive : label or None, default=None
-        Label of the positive class. By default it is the larger number, or True. If the labels are text, the
-        default is to fit both directions and to keep the one with the smaller `objective_`.
+        Label of the positive class. By default it is the larger number, or True. If the labels are text, each
+        class is tried as the positive one, and the fit with the smaller `objective_` is kept.
     n_init : int, default=5
         Number of starts.
     tol : float, default=1e-6
@@ -97,8 +97,8 @@ class DiscriminativeMixture(Recorded, WaistClassifier):
     (``family_.origin_``). Features that are constant in training are left out.
 
     The cost is that of `MILogisticRegression` with one feature per statistic. Full Gaussians of d features
-    have d (d + 3) / 2 statistics. Instances must be complete. For bags in memory, the statistics are kept in
-    memory; for `ScannedBags`, they are computed again in every pass.
+    have d (d + 3) / 2 statistics. Instances must not have missing values. For bags in memory, the statistics
+    are kept in memory; for `ScannedBags`, they are computed again in every pass.
 
     References
     ----------
@@ -190,7 +190,7 @@ class DiscriminativeMixture(Recorded, WaistClassifier):
             Weights of the bags.
         checkpoint : path, optional
             File that stores the progress of the fit. After a crash, the same call resumes from it
-            (docs/checkpoints.md). The file is removed at the end.
+            (docs/checkpoints.md). The file is removed when the fit is complete.
 
         Returns
         -------

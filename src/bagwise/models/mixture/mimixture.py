@@ -76,7 +76,7 @@ class MIMixture(Recorded, WaistClassifier):
     instance and again for its bag. On five principal components of public data sets, the model predicts
     probabilities of 0 or 1, a third of which are wrong. The log loss is 2 to 40, compared with 0.7 for
     constant predictions of 1/2. Predicted labels are affected less. With ``calibrate=True`` the log loss is
-    about 0.7 or lower. Use `plot_calibration` to check it.
+    about 0.7 or lower. Use `plot_calibration` to check the calibration.
 
     There is no `class_weight`, because the model also describes the distribution of the bags: the weight of a
     bag is the number of times that it was observed, with all its instances. Class weights would change pi and
@@ -108,22 +108,22 @@ class MIMixture(Recorded, WaistClassifier):
     max_iter : int, default=200
         Maximum number of iterations per start.
     tol : float, default=1e-6
-        Convergence tolerance: the fit stops if an iteration lowers the objective by less than this share of
-        it.
+        Convergence tolerance: the fit stops if an iteration lowers the objective by less than this, relative
+        to its value.
     calibrate : bool, default=False
         Whether to calibrate probabilities. The log-odds of bags and of instances are multiplied by one
         factor, `exponent_`, which maximizes the likelihood of the labels of held-out bags. Predicted labels
         do not change. Calibration takes five more fits, each to four fifths of the bags.
     positive : label or None, default=None
-        Label of the positive class. By default it is the larger number, or True. If the labels are text, the
-        default is to fit both directions and to keep the one with the smaller `objective_`; with a
-        `supervision` other than "bags", the one with the larger likelihood of the labels.
+        Label of the positive class. By default it is the larger number, or True. If the labels are text, each
+        class is tried as the positive one, and the fit with the smaller `objective_` is kept; with a
+        `supervision` other than "bags", the fit with the larger likelihood of the labels is kept.
     random_state : int, RandomState or None, default=None
         Seed of the starts.
     n_jobs : int or None, default=None
         Number of threads over the starts. For large data (more than 2**23 values) the starts share passes
         over the bags instead, with the number of threads that numba is allowed to use. The result does not
-        depend on it.
+        depend on `n_jobs`.
     verbose : int, default=0
         1 shows a progress line on a terminal, and otherwise prints one line per start. 2 prints one line per
         iteration.
@@ -176,17 +176,17 @@ class MIMixture(Recorded, WaistClassifier):
     may be in files (`scan_bags`). They are read in blocks, in the precision in which they are stored, and all
     starts share every pass.
 
-    The paper does not specify the starts. Here, a start draws its components around random instances; those
-    of the positive class are from positive bags. Without negative bags, both classes are drawn from the same
-    instances, and then swapped if that makes the labels more probable. With ``supervision="bags"`` and bags
-    of one instance, the first M step computes the supervised posterior mode.
+    The paper does not specify the starts. Here, each start draws its components around random instances; for
+    the positive class, these instances are from positive bags. Without negative bags, both classes are drawn
+    from the same instances, and then swapped if that makes the labels more probable. With
+    ``supervision="bags"`` and bags of one instance, the first M step computes the supervised posterior mode.
 
-    The paper requires a positive bag, but no negative bag. All bags may therefore be positive, labeled 1 or
-    True. All bags are then predicted positive, with probability 1. Instances still have probabilities of two
-    classes, 0 (or False) and 1 (or True), and `decision_function` still returns log-odds of bags. In this
-    case only the rule determines which of the two classes is positive: every bag must contain a positive
-    instance. If bags are large, each of them may contain instances of both classes, and the classes may be
-    exchanged.
+    The paper requires at least one positive bag, but no negative bags. All bags may therefore be positive,
+    labeled 1 or True. All bags are then predicted positive, with probability 1. Instances still have
+    probabilities of two classes, 0 (or False) and 1 (or True), and `decision_function` still returns log-odds
+    of bags. In this case only the rule determines which of the two classes is positive: every bag must
+    contain a positive instance. If bags are large, each of them may contain instances of both classes, and
+    the classes may be swapped.
 
     References
     ----------
@@ -315,7 +315,7 @@ class MIMixture(Recorded, WaistClassifier):
             Weights of the bags.
         checkpoint : path, optional
             File that stores the progress of the fit. After a crash, the same call resumes from it
-            (docs/checkpoints.md). The file is removed at the end.
+            (docs/checkpoints.md). The file is removed when the fit is complete.
 
         Returns
         -------
@@ -527,7 +527,7 @@ class MIMixture(Recorded, WaistClassifier):
     def information_cost(self, X: BagsLike) -> np.ndarray:
         """Return the bits that are lost if the label of a positive bag is ignored: -log2 P(+ | instances).
 
-        A positive label is most informative for a bag with a low P(+ | instances). It has almost no
+        A positive label is most informative for a bag with a low P(+ | instances). It contains almost no
         information for a large bag that is positive almost surely; semi-supervised learning then performs
         equally well (eq. 7.3).
 
@@ -642,7 +642,7 @@ class MIMixture(Recorded, WaistClassifier):
         Returns
         -------
         float
-            The criterion, in which every instance is one observation.
+            The criterion; every instance counts as one observation.
         """
         penalty = np.log(self._read(X, whole=False).n_instances) * self._count_parameters()
         return float(penalty - 2 * self.score_samples(X).sum())

@@ -328,7 +328,7 @@ class BagMixture:
     def complete(self, statistics: Statistics, params: MixtureParams) -> Statistics:
         """Add the sums that need no pass: those of the heavier class, and `fixed_sums`."""
         if self.total is not None:
-            # The sums of the heavier class are the difference, which loses no precision there.
+            # The sums of the heavier class are computed as a difference, which loses no precision.
             both = [statistics.sums, self.total - statistics.sums]
             sums = np.stack(both if lighter_component(params) == 0 else both[::-1])
             value = statistics.log_likelihood

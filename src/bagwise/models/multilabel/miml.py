@@ -70,7 +70,8 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
         Number of starts: the first from coefficients of zero, the remaining ones random. The best optimum is
         used.
     tol : float, default=1e-6
-        Gradient tolerance: converged if no absolute entry of the gradient, per unit of bag weight, is larger.
+        Gradient tolerance: the fit has converged if all entries of the gradient, per unit of bag weight, are
+        at most this in absolute value.
     max_iter : int, default=200
         Maximum number of iterations per start. Fits with many labels and a weak penalty need more: about 500
         for bags of birdsong with 13 labels (`fetch_hja_birdsong`) and the default `alpha`.
@@ -108,8 +109,8 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
     The likelihood of a bag with m instances and k labels, and the posterior classes of its instances, are
     computed by an exact recursion over the subsets of its labels: O(m k 2^k), in the log domain, without
     cancellation. The objective is minimized by L-BFGS; the EM algorithm of the paper maximizes the same
-    likelihood in more passes. A bag cannot have more labels than instances: `fit` raises an error that names
-    the index of such a bag.
+    likelihood in more passes. A bag cannot have more labels than instances: `fit` raises an error with the
+    index of such a bag.
 
     If a 1-D `y` contains more than two classes or missing labels, every bag has at most one label. The
     likelihood is the same. Predictions are then conditional on at most one label, by the same recursion.
@@ -221,7 +222,7 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
             Weights of the bags.
         checkpoint : path, optional
             A file that stores the progress of the fit: after a crash, the same call resumes from it
-            (docs/checkpoints.md). It is removed at the end.
+            (docs/checkpoints.md). The file is removed when the fit is complete.
 
         Returns
         -------

@@ -48,8 +48,8 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
     positive_label_ : label
         Label of the positive class, if there are two classes.
     estimators_ : list of n_labels classifiers
-        Classifiers with the classes 0 and 1. If all training bags or no training bag has a label, its
-        classifier is a constant that predicts this for bags and instances. A warning names the label.
+        Classifiers with the classes 0 and 1. If all training bags or none of them have a label, the
+        classifier of this label is a constant, for bags and for instances. A warning reports the label.
     multilabel_ : bool
         Whether `y` was a matrix.
     label_names_ : array of shape (n_labels,)
@@ -125,7 +125,7 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
 
         for label in np.flatnonzero((labels == labels[0]).all(axis=0)):
             quantifier = "every" if labels[0, label] else "no"
-            warn_user(f"{quantifier} training bag has label {label}; its model is a constant prediction.")
+            warn_user(f"{quantifier} training bag has label {label}; its model predicts a constant.")
         with interruptible(at_once=True):
             self.estimators_ = Parallel(n_jobs=self.n_jobs)(delayed(fit_label)(column) for column in labels.T)
         return self

@@ -79,7 +79,7 @@ def _compares_instances(model: Any) -> bool:
 
 
 class NeighborsClassifier(Scaled, BagClassifier):
-    """Base class of classifiers by distances to the training bags; subclasses implement fit and votes."""
+    """Base class of classifiers based on distances to training bags; subclasses implement fit and votes."""
 
     labels_: np.ndarray
     scaler_: Any
@@ -161,9 +161,9 @@ class NeighborsClassifier(Scaled, BagClassifier):
         -------
         Bunch
             Arrays of shape (n_bags, n_nearest), nearest first. `bags`: indices of the training bags.
-            `distances`: distances to these. `instances`: index, within the bag, of the instance that is
-            nearest to any instance of the training bag. `training_instances`: index, within the training
-            bag, of the other instance of this pair.
+            `distances`: distances to these bags. `instances`: index, within the bag, of the instance that is
+            nearest to any instance of the training bag. `training_instances`: index, within the training bag,
+            of the other instance of this pair.
         """
         pairs = self._by_blocks(X, self._nearest_pairs)
         bags, instances, training_instances = (pairs[:, :, k].astype(np.int64) for k in range(3))

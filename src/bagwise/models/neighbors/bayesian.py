@@ -37,7 +37,7 @@ class BayesianKNNClassifier(NeighborsClassifier):
         As in `CitationKNNClassifier`.
     positive : label or None, default=None
         Label of the positive class, which is predicted at ties. By default it is the label that sorts last.
-        Otherwise, the two classes are treated alike.
+        Apart from ties, the two classes are treated alike.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class BayesianKNNClassifier(NeighborsClassifier):
     The cost, and the order of tied distances, are the same as in `CitationKNNClassifier`. With two classes,
     there are at most `n_neighbors` + 1 distinct probabilities. The positive class is predicted if P >= 1/2.
     With leave-one-out on the raw features of Musk1 and Musk2, the defaults classify 83 of 92 and 84 of 102
-    bags correctly. These are the results of the paper, 90.2 and 82.4 percent.
+    bags correctly. This matches the results of the paper, 90.2 and 82.4 percent.
 
     References
     ----------

@@ -24,13 +24,13 @@ class CitationKNNClassifier(NeighborsClassifier, ScoreClassifier):
 
     The references of a bag are its `n_references` nearest training bags. Its citers are the training bags for
     which it is among the nearest: its distance to a citer is at most the distance from the citer to its
-    `n_citers`-th nearest other training bag. Every reference and every citer has a vote. The score is ::
+    `n_citers`-th nearest other training bag. Every reference and every citer has one vote. The score is ::
 
         positive votes - negative votes - 1/2
 
     A tie is therefore negative: positive bags also contain negative instances, and these make them similar to
-    negative bags. There are no probabilities, because there are only a few votes. With more than two classes,
-    the class with the most votes wins; for ties, the class that sorts first.
+    negative bags. The model does not predict probabilities, because there are only a few votes. With more
+    than two classes, the class with the most votes wins; for ties, the class that sorts first.
 
     Use it for small data sets where similar bags contain similar instances. It does not learn which features
     are relevant, so irrelevant features and different units reduce its accuracy.
@@ -51,7 +51,8 @@ class CitationKNNClassifier(NeighborsClassifier, ScoreClassifier):
         How instances are scaled before the comparison.
     positive : label or None, default=None
         Label of the positive class. If both classes have the same number of votes, the other class is
-        predicted. By default it is the label that sorts last. Otherwise, the two classes are treated alike.
+        predicted. By default it is the label that sorts last. Apart from ties, the two classes are treated
+        alike.
 
     Attributes
     ----------

@@ -29,9 +29,9 @@ class APRClassifier(InstanceScoreClassifier):
     instances are expected.
 
     Use it when few features are decisive, each through a range of values, and you want a readable model: the
-    box has a lower and an upper bound per feature, and `bound_bags_` are the bags that set them. One positive
-    bag that is unlike the others, or wrongly labeled, widens the box. `fit` takes no sample weights, because
-    a bag is either used or not.
+    box has a lower and an upper bound per feature, and `bound_bags_` contains the bags that determine these
+    bounds. One positive bag that is unlike the others, or wrongly labeled, widens the box. `fit` does not
+    accept sample weights, because a bag is either used or not.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ class APRClassifier(InstanceScoreClassifier):
     epsilon : float, default=0.01
         Share of positive instances that is expected outside the expanded bounds of a feature.
     positive : label or None, default=None
-        Label of the positive class. By default it is the larger number, or True. If the labels are text, the
-        default is to fit both directions and to keep the one with the smaller error on the training bags.
+        Label of the positive class. By default it is the larger number, or True. If the labels are text, each
+        class is tried as the positive one, and the fit with the smaller error on the training bags is kept.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class APRClassifier(InstanceScoreClassifier):
 
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike) -> Self:
-        """Learn from bags and their labels.
+        """Fit the model to bags and their labels.
 
         Parameters
         ----------
@@ -237,7 +237,7 @@ def _backfit(X: np.ndarray, offsets: np.ndarray, chosen: dict[int, int]) -> None
 def discriminate(
     X: np.ndarray, lower: np.ndarray, upper: np.ndarray, features: np.ndarray, margin: float
 ) -> np.ndarray:
-    """Choose features one by one whose bounds exclude negative instances; return them in ascending order.
+    """Choose, one by one, features whose bounds exclude negative instances; return them in ascending order.
 
     A feature excludes an instance if the instance is outside its bounds by at least the margin. An instance
     that no feature excludes in this way is excluded by the feature in which it is farthest outside. The first

@@ -44,7 +44,7 @@ class DiverseDensity(Recorded, Scaled, WaistClassifier):
 
     over bags i with weights w. A rule derives the bag's label from its instances' labels; the default rule
     "or" is Maron's noisy-OR. The objective is the conditional likelihood of a mixture in which the positive
-    class is a single bump. Scales near 0 switch features off.
+    class is a single peak. Scales near 0 switch features off.
 
     Use it when positive instances are similar to each other, such as molecule shapes that fit the same
     binding site. It overfits with many features: it has two parameters per feature and no penalty.
@@ -58,8 +58,8 @@ class DiverseDensity(Recorded, Scaled, WaistClassifier):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied by the bag weights.
     positive : label or None, default=None
-        Label of the positive class. By default it is the larger number, or True. If the labels are text, the
-        default is to fit both directions and to keep the one with the smaller `objective_`.
+        Label of the positive class. By default it is the larger number, or True. If the labels are text, each
+        class is tried as the positive one, and the fit with the smaller `objective_` is kept.
     n_init : int or None, default=10
         Number of starts, at random instances of positive bags. With None, every instance of a positive bag is
         a start.
@@ -104,8 +104,8 @@ class DiverseDensity(Recorded, Scaled, WaistClassifier):
     Notes
     -----
     An iteration of L-BFGS costs two passes over the instances. Each start has s_k^2 = 1 / n_features, so that
-    standardized instances are about one unit away. An instance on the target is positive with probability 1 -
-    1e-9 instead of 1, which keeps the likelihood finite.
+    standardized instances are at a distance of about one. An instance on the target is positive with
+    probability 1 - 1e-9 instead of 1, which keeps the likelihood finite.
 
     References
     ----------
@@ -172,7 +172,7 @@ class DiverseDensity(Recorded, Scaled, WaistClassifier):
         *,
         checkpoint: CheckpointLike | None = None,
     ) -> Self:
-        """Learn from bags and their labels.
+        """Fit the model to bags and their labels.
 
         Parameters
         ----------
@@ -183,8 +183,8 @@ class DiverseDensity(Recorded, Scaled, WaistClassifier):
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
         checkpoint : path, optional
-            File for the progress of the fit. After a crash, the same call continues from there
-            (docs/checkpoints.md). The file is removed at the end.
+            File for the progress of the fit. After a crash, the same call resumes from it
+            (docs/checkpoints.md). The file is removed when the fit is complete.
 
         Returns
         -------

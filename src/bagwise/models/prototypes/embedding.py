@@ -47,8 +47,8 @@ class PrototypeEmbedding(Scaled, BagTransformer):
     instances is MILES; `MILESClassifier` implements this and also returns the contributions of instances. An
     SVM on distances to diverse-density optima is DD-SVM.
 
-    Use it when a few kinds of instances are decisive. Similarities to all instances are many features, so the
-    following estimator must select or shrink them.
+    Use it when a few kinds of instances are decisive. Similarities to all instances result in many features,
+    so the following estimator must select or shrink them.
 
     Parameters
     ----------
@@ -80,10 +80,11 @@ class PrototypeEmbedding(Scaled, BagTransformer):
     Notes
     -----
     Computing the vectors costs O(n_instances * n_prototypes * n_features), in blocks. In a fit with "all",
-    this grows with the square of the number of instances. Diverse density costs up to 200 iterations of two
-    passes for each start and class. Samples and k-means centers can be computed from files; from data with
-    more than 2**23 values, they use a random sample of this size. They can depend on the order of bags. With
-    "all", the order of bags only changes the order of the columns, and only for sparse instances.
+    this cost grows with the square of the number of instances. Diverse density costs up to 200 iterations of
+    two passes for each start and class. Samples and k-means centers can be computed from files; from data
+    with more than 2**23 values, they use a random sample of this size. These prototypes can depend on the
+    order of the bags. With "all", the order of bags only changes the order of the columns, and only for
+    sparse instances.
 
     References
     ----------
@@ -91,7 +92,7 @@ class PrototypeEmbedding(Scaled, BagTransformer):
     IEEE Transactions on Pattern Analysis and Machine Intelligence 28.
 
     Y. Chen and J. Z. Wang (2004), Image categorization by learning and reasoning with regions, Journal of
-    Machine Learning Research 5: DD-SVM. Which optima are kept is our choice (see `DiverseDensity`).
+    Machine Learning Research 5: DD-SVM. The selection of the optima is our choice (see `DiverseDensity`).
 
     Examples
     --------

@@ -28,7 +28,7 @@ class EMDD(DiverseDensity):
     bags had no other instances. The run stops after a round that does not lower the objective.
 
     Use it instead of `DiverseDensity` when bags are large: each optimization then reads only one instance per
-    bag. It is faster, but depends more on its starts.
+    bag. It is faster, but depends more on the starts.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ class EMDD(DiverseDensity):
     instance per bag.
 
     In a negative bag, the chosen instance is the one with the largest loss. A round may therefore increase
-    the objective, unlike a step of the EM algorithm. The original method stops in this case, and so does this
-    one.
+    the objective, unlike a step of the EM algorithm. The original method and this implementation stop in this
+    case.
 
     References
     ----------

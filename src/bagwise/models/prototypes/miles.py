@@ -1,4 +1,4 @@
-"""MILES: a 1-norm SVM that selects the instances to which bags are compared."""
+"""MILES: a 1-norm SVM that selects the instances with which bags are compared."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class MILESClassifier(Scaled, ScoreClassifier):
         Weights of the classes, multiplied by the bag weights.
     positive : label or None, default=None
         Label of the positive class, which is predicted at ties. By default it is the label that sorts last.
-        Otherwise, the two classes are treated alike.
+        Apart from ties, the two classes are treated alike.
     random_state : int, RandomState or None, default=None
         Seed or generator for "sample" and "kmeans".
 
@@ -156,7 +156,7 @@ class MILESClassifier(Scaled, ScoreClassifier):
 
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from bags and their labels.
+        """Fit the model to bags and their labels.
 
         Parameters
         ----------

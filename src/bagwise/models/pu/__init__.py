@@ -4,8 +4,8 @@ Features are centered by their mean over the unlabeled bags, and the intercept o
 Kernels with nearly constant values therefore keep their precision. The same ridge problem yields the
 classifier with squared loss and the class prior.
 
-- `set_kernel`, `cv`: PU-SKC. `pumil`, `lsdd`, `dsdd`, `difference_cv`, `instances`: the methods that its
-  paper compares it with.
+- `set_kernel`, `cv`: PU-SKC. `pumil`, `lsdd`, `dsdd`, `difference_cv`, `instances`: methods with which the
+  paper compares PU-SKC.
 - `prior`, `tail`, `ratio`, `sample`: two class-prior estimates from the same sample; `estimates`: their
   results. `pearson`: the estimate of the paper.
 - `losses`, `risk`: loss functions, risk minimization, and a risk bound. `features`: basis functions.

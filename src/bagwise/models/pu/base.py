@@ -55,7 +55,7 @@ def pu_folds(
         for label, kind in enumerate(kinds):
             if not (training.y[test] == label).any():
                 raise ValueError(
-                    f"fold {fold} of cv holds out no {kind} bag of non-zero weight; every fold needs at "
+                    f"fold {fold} of cv holds out no {kind} bag with non-zero weight; every fold needs at "
                     "least one positive and one unlabeled bag."
                 )
     return folds
@@ -106,7 +106,7 @@ class PUClassifier(Scaled, ScoreClassifier):
         X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
             Positive and unlabeled bags.
         y : array of shape (n_bags,)
-            Labels: 1 or True for positive bags; 0, -1 or False for unlabeled ones. Other labels need
+            Labels: 1 or True for positive bags; 0, -1 or False for unlabeled ones. For other labels, set
             `positive`.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.

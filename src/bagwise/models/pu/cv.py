@@ -26,9 +26,9 @@ class PUSetKernelClassifierCV(SetKernelScore):
     """`PUSetKernelClassifier` with degree and penalty chosen by the PU risk of held-out bags.
 
     For every degree and every alpha, the zero-one PU risk (`bagwise.pu_risk`) is averaged over folds that are
-    stratified by label. The lowest average wins. Ties are resolved in favor of the lowest degree, then the
-    strongest penalty. Accuracy against the labels would favor a model that classifies every unlabeled bag as
-    negative.
+    stratified by label. The setting with the lowest average is chosen. Ties are resolved in favor of the
+    lowest degree, then the strongest penalty. Accuracy against the labels would favor a model that classifies
+    every unlabeled bag as negative.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class PUSetKernelClassifierCV(SetKernelScore):
         Penalties to compare.
     class_prior : float or None, default=None
         Share of positive bags among the unlabeled bags. By default, the prior is estimated once from all bags
-        with the defaults of `ClassPriorEstimator`, because risks are only comparable at the same prior.
+        with the defaults of `ClassPriorEstimator`, because risks are only comparable for the same prior.
     cv : int or splitter, default=5
         Number of folds (fewer if there are fewer positive bags), a scikit-learn splitter, or a list of
         splits. Keep copies of a bag in one fold; otherwise held-out bags are also training bags, and the
@@ -155,14 +155,14 @@ class PUSetKernelClassifierCV(SetKernelScore):
         y : array of shape (n_bags,)
             Labels: 1 or True for positive bags; 0, -1 or False for unlabeled ones.
         sample_weight : array of shape (n_bags,), optional
-            Weights of the bags, which also apply in the risk.
+            Weights of the bags, which are also used in the risk.
         groups : array of shape (n_bags,), optional
             Group of every bag, for example its patient, plate or day. If `cv` is an integer or a group
             splitter, the bags of a group stay in one fold, even when the class prior is estimated. With
             scikit-learn's metadata routing, a search or cross-validation passes its groups to this method.
         checkpoint : path, optional
             File that stores the progress of the fit. After a crash, the same call resumes from it
-            (docs/checkpoints.md). The file is removed at the end.
+            (docs/checkpoints.md). The file is removed when the fit is complete.
 
         Returns
         -------
@@ -212,7 +212,7 @@ class PUSetKernelClassifierCV(SetKernelScore):
         self, matrix: Any, training: Any, chosen: Any, alphas: Any, train: Any, test: Any
     ) -> list[float]:
         """Return the risk of the held-out bags of one fold for every alpha."""
-        # Only use centers from the fold's training part.
+        # Use only centers from the training bags of the fold.
         columns = slice(None) if chosen is None else np.isin(chosen, train)
         features = split_features(matrix[train][:, columns], training.y[train], training.weight[train])
         held = matrix[test][:, columns]

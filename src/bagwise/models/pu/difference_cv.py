@@ -69,11 +69,12 @@ def _width(gamma: Any, training: Training) -> float:
 
 
 class LSDDClassifierCV(ChosenDifference, LSDDScore):
-    """`LSDDClassifier` with width and penalty chosen by its criterion on held-out bags.
+    """`LSDDClassifier` with width and penalty chosen by the LSDD criterion on held-out bags.
 
     For every gamma and every alpha, the criterion of LSDD, ``coef'H coef - 2 coef'h``, is averaged over folds
-    that are stratified by label. The coefficients come from the training bags and h from the held-out bags.
-    The lowest average wins. Ties are resolved in favor of the first gamma, then the strongest penalty.
+    that are stratified by label. The coefficients are computed from the training bags, and h from the
+    held-out bags. The setting with the lowest average is chosen. Ties are resolved in favor of the first
+    gamma, then the strongest penalty.
 
     Parameters
     ----------
@@ -110,7 +111,7 @@ class LSDDClassifierCV(ChosenDifference, LSDDScore):
     The cost is O(n_instances n_centers) per gamma, plus an eigendecomposition of H that is reused for all
     alphas and folds. There are no iterations. `LSDDClassifier` omits a factor of the paper's H,
     (pi / (2 gamma)) ** (n_features / 2). A comparison of gammas needs this factor, so the criterion includes
-    it, in logarithms. In many dimensions, the narrowest Gaussian with a useful fit then wins.
+    it, in logarithms. In many dimensions, the narrowest Gaussian with a useful fit is then chosen.
 
     References
     ----------
@@ -160,8 +161,8 @@ class DSDDClassifierCV(ChosenDifference, DSDDScore):
 
         mean_P(ramp(f)) / 2 + mean_U(ramp(-f)) / 2
 
-    is averaged over folds that are stratified by label. The lowest average wins. Ties are resolved in favor
-    of the first gamma, then the strongest penalty.
+    is averaged over folds that are stratified by label. The setting with the lowest average is chosen. Ties
+    are resolved in favor of the first gamma, then the strongest penalty.
 
     Parameters
     ----------
@@ -194,8 +195,8 @@ class DSDDClassifierCV(ChosenDifference, DSDDScore):
     Notes
     -----
     The kernel matrix of instances, O(max_instances^2), is computed once per gamma and split into folds. The
-    ``len(gammas) * len(alphas) * cv`` fits of folds have a precision of two digits, which is sufficient to
-    compare them.
+    ``len(gammas) * len(alphas) * cv`` fits in the folds have a precision of two digits, which is sufficient
+    to compare settings.
 
     References
     ----------

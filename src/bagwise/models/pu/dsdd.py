@@ -235,7 +235,7 @@ class DSDDClassifier(DSDDScore):
 
 
 def _halves(sign: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Scale the weights so that they sum to one half for either sign."""
+    """Scale the weights so that they sum to one half for each sign."""
     share = weight.copy()
     for label in (1.0, -1.0):
         share[sign == label] *= 0.5 / max(weight[sign == label].sum(), np.finfo(float).tiny)

@@ -56,20 +56,20 @@ class PriorEstimate:
 
 
 def warn_if_unreliable(estimate: PriorEstimate, check: PriorEstimate) -> None:
-    """Warn if the classes overlap, or if two estimates differ by more than the sampling of bags explains."""
+    """Warn if the classes overlap, or if two estimates differ by more than sampling error explains."""
     if estimate.disagrees(check):
         warn_user(
-            f"two estimates of the class prior disagree beyond their {LEVEL:.0%} intervals: {estimate} and "
-            f"{check}. If negative bags look like positive ones, both are too large. If the positive bags "
-            "are not a random sample of all positive bags, neither is valid. Pass class_prior if you know "
+            f"the {LEVEL:.0%} intervals of two class-prior estimates do not overlap: {estimate} and {check}. "
+            "If negative bags look like positive ones, both estimates are too large. If the positive bags "
+            "are not a random sample of all positive bags, both are invalid. Pass class_prior if you know "
             "it.",
             ClassPriorWarning,
         )
     elif estimate.overlap:
         low, high = estimate.interval()
         warn_user(
-            "negative bags seem to look like positive ones, and then the bags do not determine the class "
-            f"prior: it is between {low:g} and {high:.2f} ({LEVEL:.0%} interval), and the upper estimate "
+            "negative bags seem to look like positive ones, so the class prior cannot be determined from the "
+            f"data: it is between {low:g} and {high:.2f} ({LEVEL:.0%} interval), and the upper estimate "
             f"{estimate.class_prior:.2f} is used. Pass class_prior if you know it.",
             ClassPriorWarning,
         )

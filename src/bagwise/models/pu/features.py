@@ -202,7 +202,7 @@ class PUFeatures:
         return half.T @ half
 
     def is_graded(self, alpha: float) -> bool:
-        """Return whether rounding errors of squared features, if these are large, exceed the penalty."""
+        """Return whether features are so large that rounding errors of their squares exceed the penalty."""
         largest = max(np.abs(part).max(initial=0.0) for part in (self.unlabeled, self.positive))
         return largest**2 * len(self.mean) > 1e10 * alpha
 

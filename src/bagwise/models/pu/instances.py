@@ -63,8 +63,8 @@ class DifferenceClassifier(PUClassifier, InstanceScoreClassifier):
         for parameter, value in (("gamma", self.gamma), ("alpha", self.alpha)):
             if np.ndim(value):
                 raise ValueError(
-                    f"{parameter} of {name} must be one value, not {value!r}; "
-                    f"{name}CV({parameter}s=...) chooses the best of several."
+                    f"{parameter} of {name} must be a single value; got {value!r}. "
+                    f"To choose among several values, use {name}CV({parameter}s=...)."
                 )
         return resolve_width(self.gamma, training), float(self.alpha)
 

@@ -38,7 +38,8 @@ def split_scores(y: np.ndarray, score: np.ndarray, weight: np.ndarray) -> tuple[
     positive, unlabeled = (weight[y == label] for label in (1, 0))
     if not (positive.sum() > 0 and unlabeled.sum() > 0):
         raise ValueError(
-            "sample_weight leaves no positive or no unlabeled bag; pass a weight > 0 for bags of both kinds."
+            "sample_weight is zero for all positive or for all unlabeled bags; at least one bag of each kind "
+            "needs a weight > 0."
         )
     return score[y == 1], score[y == 0], positive / positive.sum(), unlabeled / unlabeled.sum()
 

@@ -116,7 +116,7 @@ class LSDDClassifier(LSDDScore):
 
     Positive instances are more frequent in positive bags than in unlabeled ones, and negative instances are
     less frequent. Let p and p' be the two densities, and f(x) = sum_c coef_c k(x, center_c) with a Gaussian k
-    of length one. The fit minimizes an estimate of ::
+    of unit norm. The fit minimizes an estimate of ::
 
         integral (f - (p - p'))^2 dx + alpha |coef|^2  =  coef'H coef - 2 coef'h + alpha |coef|^2 + constant
 
@@ -154,9 +154,9 @@ class LSDDClassifier(LSDDScore):
     Notes
     -----
     The fit has a closed form and costs O(n_instances n_centers + n_centers^3). There are no iterations, and
-    therefore no `n_iter_`, `converged_` or `verbose`. Basis functions of length one omit the factor
-    (pi / (2 gamma)) ** (n_features / 2) of the paper's H, which over- or underflows in 166 dimensions. This
-    factor would only change the meaning of alpha.
+    therefore no `n_iter_`, `converged_` or `verbose`. Basis functions of unit norm omit the factor (pi / (2
+    gamma)) ** (n_features / 2) of the paper's H, which overflows or underflows in 166 dimensions. This factor
+    would only change the meaning of alpha.
 
     References
     ----------

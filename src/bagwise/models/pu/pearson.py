@@ -1,4 +1,4 @@
-"""The class-prior estimate of PU-SKC in closed form, as printed and with its samples exchanged."""
+"""The class-prior estimate of PU-SKC in closed form, as printed and with the samples swapped."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ def pearson_class_prior(
     The paper prints H as a mean over positive and h as a mean over unlabeled bags, which contradicts its
     derivation (A.2). The authors' program computes this printed form, with ``ridge=1e5``.
 
-    Use it to compare with results of the paper. It depends on the scale of the features and on the ridge, for
-    which there is no rule, and it can exceed 1. `ClassPriorEstimator` is reliable in more cases.
+    Use it to compare with results of the paper. The estimate depends on the scale of the features and on the
+    ridge, for which no selection rule exists, and it can exceed 1. `ClassPriorEstimator` is reliable in more
+    cases.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ def pearson_class_prior(
     ridge : float, default=1e5
         The regularization parameter eta. The default is that of the authors' program.
     as_printed : bool, default=False
-        Whether to exchange the two samples, as the paper prints.
+        Whether to swap the two samples, as printed in the paper.
 
     Returns
     -------

@@ -87,7 +87,7 @@ def plot_prior_sensitivity(
     interval : (low, high), optional
         Interval of the estimate; drawn as a band.
     ax : matplotlib axes, optional
-        Axes to draw into; by default those of a new figure.
+        Axes to draw into; by default, the axes of a new figure.
 
     Returns
     -------

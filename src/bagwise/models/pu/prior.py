@@ -46,8 +46,8 @@ class ClassPriorEstimator(SetKernelEstimator):
 
     and equal to this ratio if no negative bag scores c or more. The scores are out-of-fold log-odds of
     positive against unlabeled bags. They come from a logistic regression on the minimum, mean and maximum of
-    every feature. The cut c minimizes the ratio plus its confidence margin. The bags on which it is chosen
-    are not those in which the tails are counted.
+    every feature. The cut c minimizes the ratio plus its confidence margin. The cut is chosen on one part of
+    the bags, and the tails are counted in the other part.
 
     **"ratio"** models the density of positive bags divided by the density of unlabeled bags as ``r(X) = a +
     sum_c coef_c k(X, center_c)`` and fits r by least squares. It maximizes ::
@@ -59,8 +59,8 @@ class ClassPriorEstimator(SetKernelEstimator):
     ratio, 0 to 1 / prior. The constant a is not penalized. Degree and ridge are chosen by leave-one-out with
     a bounded criterion (`PriorPath`), so that a few positive outliers cannot determine the choice.
 
-    **"least"**, the default, is the smaller of the two. A fit always computes both. It warns if they differ
-    by more than the sampling of bags explains, and if the scores show that the classes overlap.
+    **"least"**, the default, is the smaller of the two. A fit always computes both. A warning is issued if
+    they differ by more than sampling error explains, or if the scores show that the classes overlap.
 
     **Both are upper estimates.** With many bags, "ratio" converges to prior / E_+[P(positive | X)], and
     "tail" to the lowest ratio of the tails of its scores. Both limits equal the prior only if no negative bag
@@ -90,8 +90,8 @@ class ClassPriorEstimator(SetKernelEstimator):
     degree : int or sequence of int, default=(1, 2, 3)
         Degree of the polynomial, or several degrees to choose from. "tail" ignores it.
     ridge : float or None, default=None
-        The ridge of "ratio". By default, it is chosen by leave-one-out. For the estimate of the paper with
-        its ridge, see `pearson_class_prior`.
+        The ridge of "ratio". By default, it is chosen by leave-one-out. For the paper's estimate and ridge,
+        see `pearson_class_prior`.
     cv : int, splitter or iterable of (train, test), default=5
         Folds for the scores of "tail". With an integer, bags are assigned to folds by their values, so that
         equal bags share a fold. Noisy copies of a bag must also share a fold: pass splits that keep them
@@ -116,7 +116,7 @@ class ClassPriorEstimator(SetKernelEstimator):
         The ridges of "ratio", the estimate at each ridge, and the criterion by which they were compared; None
         if `ridge` was passed. If the estimate changes strongly near the best ridge, it is not reliable.
     scores_ : array of shape (n_bags,) or (n_instances,)
-        The scores of "tail" for bags of non-zero weight; NaN for bags that are not held out in any fold.
+        The scores of "tail" for bags with non-zero weight; NaN for bags that are not held out in any fold.
     scaler_, classes_, positive_label_, n_features_in_
         As in `PUSetKernelClassifier`.
 
@@ -128,12 +128,12 @@ class ClassPriorEstimator(SetKernelEstimator):
 
     Garg et al. choose the cut on the same bags in which they count the tails. This lowers the estimate,
     because it is the minimum of many ratios. Here, the cut for one half of the folds is chosen on the other
-    half, and the result is averaged over all halves. Bao et al. print the two samples exchanged (section 3.3
-    and appendix A): their H averages over positive bags and their h over unlabeled bags, which estimates a
-    prior of 0.3 as 0.000 (`pearson_class_prior` computes both forms). Their r has no constant and no bounds,
-    and their estimate can exceed 1. They do not explain the choice of the ridge. With the usual criterion,
-    leave-one-out ``2 mean_P(r) - mean_U(r^2)``, the estimate is sometimes a tenth of the prior. ``make
-    reproduce NAME=pu-prior`` in a checkout compares the methods.
+    half, and the result is averaged over all halves. In the paper of Bao et al., the two samples are swapped
+    (section 3.3 and appendix A): H averages over positive bags, and h over unlabeled bags. This form
+    estimates a prior of 0.3 as 0.000; `pearson_class_prior` computes both forms. Their r has no constant and
+    no bounds, and their estimate can exceed 1. They do not explain the choice of the ridge. With the usual
+    criterion, leave-one-out ``2 mean_P(r) - mean_U(r^2)``, the estimate is sometimes a tenth of the prior.
+    ``make reproduce NAME=pu-prior`` in a checkout compares the methods.
 
     References
     ----------
@@ -283,9 +283,9 @@ class ClassPriorEstimator(SetKernelEstimator):
         scores of "tail" are those of the fit. Samples with repeated bags are fitted too closely, which lowers
         their estimates. The interval therefore uses quantiles of the estimates relative to their median.
 
-        If the scores show that the classes overlap (`estimate_.overlap`), the lower limit is 0: the estimate
-        is then an upper one, and the data only limit the prior from above. No method can detect overlap that
-        no score shows, such as negative bags among the highest scores.
+        If the scores show that the classes overlap (`estimate_.overlap`), the lower limit is 0, because the
+        data then only limit the prior from above. No method can detect overlap that no score shows, such as
+        negative bags among the highest scores.
 
         Parameters
         ----------
@@ -312,8 +312,8 @@ class ClassPriorEstimator(SetKernelEstimator):
             and np.array_equal(training.weight[per_row], sample.weight)
         ):
             raise ValueError(
-                f"X, y and sample_weight are not those of the fit, which had {len(sample.y)} rows; pass the "
-                "bags, labels and weights that were passed to fit."
+                f"X, y and sample_weight do not match the training data, which had {len(sample.y)} rows; "
+                "pass the bags, labels and weights that were passed to fit."
             )
         if self.method != "tail":
             sample = sample.with_rotated_features(self._features(self._scaled(training.bags)))

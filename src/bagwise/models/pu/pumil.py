@@ -97,12 +97,12 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
     n_iter_, converged_
         Number of generations, and whether the last one brought no improvement.
     gamma_, scaler_, classes_, positive_label_, n_features_in_
-        The value of gamma in the fit; for the others see `PUSetKernelClassifier`.
+        The value of gamma in the fit; for the other attributes, see `PUSetKernelClassifier`.
 
     Notes
     -----
-    A candidate costs O(n_instances * min(max_negatives, instances of the negative bags)) plus an SVM of
-    2 n_positive points. For details that the method does not define, the implementation follows the footnotes
+    A candidate costs O(n_instances * min(max_negatives, instances of the negative bags)) plus an SVM with 2
+    n_positive points. For details that the method does not define, the implementation follows the footnotes
     of the paper: the F measure above, and confidence 1 for new bags. A change (B.3) that leaves [0, 1] is
     clipped.
 

@@ -171,7 +171,8 @@ class PUSetKernelClassifier(SetKernelScore):
 
     The paper's kernel is ``(s's + 1) ** degree`` on unscaled features: its values reach 1e21 and lose
     precision. Here, features are scaled and the product is divided by the number of statistics, so values of
-    alpha are not comparable. A bag of weight two counts twice in the means, and as two equal centers.
+    alpha are not comparable with the paper's. A bag of weight two counts twice in the means, and as two equal
+    centers.
 
     References
     ----------

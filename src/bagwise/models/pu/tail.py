@@ -57,8 +57,8 @@ def out_of_fold_scores(
 ) -> np.ndarray:
     """Return out-of-fold log-odds of positive against unlabeled rows by a logistic regression.
 
-    The score of a row that is held out several times is the mean; the score of a row that is never held out
-    is NaN. The penalty is the one with the lowest log loss.
+    The score of a row that is held out several times is the mean over the folds; the score of a row that is
+    never held out is NaN. The penalty is the one with the lowest log loss.
     """
     vectors = vectors[:, np.ptp(vectors, axis=0) > 0]
     if vectors.shape[1]:

@@ -1,8 +1,8 @@
-"""Bag SVMs: SVMs of instances with a maximum over the bag, and SVMs with a kernel of whole bags.
+"""Bag SVMs: instance-level SVMs with a maximum over each bag, and SVMs with bag kernels.
 
-MI-SVM, mi-SVM and MissSVM are one optimization problem with three loss weights. Each convex step only changes
-bounds of the dual and starts from the previous solution. A bag with several witnesses is represented by a
-mean of kernel rows.
+MI-SVM, mi-SVM and MissSVM are special cases of one optimization problem with three loss weights. Each convex
+step only changes bounds of the dual and starts from the previous solution. A bag with several witnesses is
+represented by a mean of kernel rows.
 
 - `classic`, `miss`, `sparse`, `set_kernel`: the estimators; `base`: their shared code, which also handles
   precomputed kernels.

@@ -81,7 +81,7 @@ class KernelClassifier(Scaled, ScoreClassifier):
         factor = class_factors(self.class_weight, self._two_labels, training.y, training.weight)
         if not (factor > 0).all():
             raise ValueError(
-                "class_weight must be positive for both classes; an SVM needs both for its margin."
+                "class_weight must be positive for both classes; the margin of an SVM depends on both."
             )
         return self._fit_scaler(training), factor[training.y]
 
@@ -292,8 +292,8 @@ class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
         Returns
         -------
         array of shape (n_bags,)
-            With more than two classes, shape (n_bags, n_classes): the pairwise comparisons that each class
-            wins.
+            With more than two classes, shape (n_bags, n_classes): the number of pairwise comparisons that
+            each class wins.
         """
         return super().decision_function(X)
 

@@ -65,7 +65,7 @@ class _TwoClassMachine(BagMachine):
 
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from bags and their labels.
+        """Fit the model to bags and their labels.
 
         Parameters
         ----------

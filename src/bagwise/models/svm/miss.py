@@ -66,14 +66,15 @@ class MissSVC(BagMachine):
         half as negative; "positive" and "negative" label all instances alike. These three use the mean of
         each bag as its witness. "random" draws the labels and one witness per bag at random.
     n_init : int, default=1
-        Number of starts; all but the first are random. The solution with the lowest objective is kept. It
-        need not be the best model: random starts may reach lower objectives and predict worse.
+        Number of starts; all but the first are random. The solution with the lowest objective is kept. This
+        solution is not necessarily the best model: random starts may reach lower objectives and predict
+        worse.
     class_weight : dict, "balanced" or None, default=None
         Factors of the losses of negative and positive bags. The default loss weights are already balanced; to
         count bags and instances, they use `sample_weight` but not `class_weight`.
     positive : label or None, default=None
-        Label of the positive class. By default it is the larger number, or True. If the labels are text, the
-        default is to fit both directions and to keep the one in which MI-SVM with the same kernel has the
+        Label of the positive class. By default it is the larger number, or True. If the labels are text, each
+        class is tried as the positive one. The fit is kept for which MI-SVM with the same kernel has the
         smaller objective, with one loss per bag.
     calibrate : bool, default=False
         Whether to shift the threshold to the score at which both classes are equally probable in held-out
@@ -139,12 +140,13 @@ class MissSVC(BagMachine):
     objective never increases. The kernel matrix, O(n_instances^2), is computed once; the row of a mean is the
     mean of the rows. Bag weights have the same effect as repeating the bags.
 
-    More than two classes are handled one against one, on one kernel matrix. The result depends on which class
-    of a pair is the positive one, so each pair is fitted both ways.
+    More than two classes are handled one-vs-one, with one kernel matrix. The result depends on which class of
+    a pair is the positive one, so each pair is fitted both ways.
 
     On bags of one instance, ``unlabeled_weight=0`` is an ordinary `SVC` with class weights from `bag_weight`.
-    The default differs, as in the paper: the single instance of a positive bag also counts as unlabeled. If
-    f is negative there, the instance is pushed both ways, and scores differ from those of `SVC` by about 1.
+    With the default weights, as in the paper, the single instance of a positive bag also counts as unlabeled.
+    If f is negative for this instance, the losses push f in both directions, and scores differ from those of
+    `SVC` by about 1.
 
     Differences from the paper: at a tie, the subgradient of the minimum is (1/2, 1/2), because the printed
     (1, 1/2) is not a subgradient. Labels follow the sign of f, because the slack variables are not tight
@@ -230,7 +232,7 @@ class MissSVC(BagMachine):
 
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from bags and their labels.
+        """Fit the model to bags and their labels.
 
         Parameters
         ----------

@@ -57,7 +57,7 @@ class SetKernelSVC(Recorded, KernelClassifier):
         As in `MissSVC`.
     positive : label or None, default=None
         Label of the positive class, which is predicted at ties. By default it is the label that sorts last.
-        Otherwise, the two classes are treated alike.
+        Apart from ties, the two classes are treated alike.
     normalize : {"average", "feature", None}, default="average"
         How "set" keeps large bags from dominating: see `set_kernel`. With "average", the score of a bag is
         the mean of the scores of its instances, so instances have scores as well.
@@ -168,7 +168,7 @@ class SetKernelSVC(Recorded, KernelClassifier):
 
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from bags and their labels.
+        """Fit the model to bags and their labels.
 
         Parameters
         ----------

@@ -30,12 +30,12 @@ class SparseMISVC(BagMachine):
 
         |f|^2 / 2 + C P/N sum_t H(-f(x_t)) + C sum_i max(0, 2 / n_i - 1 - mean_j f(x_ij))
 
-    for P positive bags and N negative instances. The mean of f over a positive bag should be at least what it
-    is if one instance has f = 1 and all others have f = -1. stMIL adds ``C P/M sum_ij H(|f(x_ij)|)`` over the
-    M instances of positive bags, which keeps them away from the boundary on either side. sbMIL ("balanced")
-    ranks the instances of positive bags by the f of sMIL. It labels the highest-ranked instances positive:
-    the share `balance`, but at least as many as there are positive bags. It labels all others negative, and
-    fits an SVM to these instance labels with the weight C.
+    for P positive bags and N negative instances. The mean of f over a positive bag should be at least the
+    mean for one instance with f = 1 and all others with f = -1. stMIL adds ``C P/M sum_ij H(|f(x_ij)|)`` over
+    the M instances of positive bags, which keeps them away from the boundary on either side. sbMIL
+    ("balanced") ranks the instances of positive bags by the f of sMIL. It labels the highest-ranked instances
+    positive: the share `balance`, but at least as many as there are positive bags. It labels all others
+    negative, and fits an SVM to these instance labels with the weight C.
 
     Use it when positive bags are large and most of their instances are negative.
 
@@ -47,8 +47,8 @@ class SparseMISVC(BagMachine):
         The method. The threshold of sMIL and stMIL is often not usable: large bags satisfy their margin with
         a mean near -1, which can leave f negative almost everywhere. Use their scores as a ranking only, or
         set ``calibrate=True``, which shifts the threshold. (On Musk1, in one 10-fold cross-validation, sMIL
-        classifies 58 % of the bags correctly without calibration, and 86 % with it.) A fit that predicts no
-        training bag as positive warns.
+        classifies 58 % of the bags correctly without calibration, and 86 % with it.) `fit` issues a warning
+        if no training bag is predicted positive.
     balance : float, default=0.5
         The share of positive instances in positive bags that sbMIL assumes; choose it by cross-validation.
     kernel, gamma, degree, coef0, scale, class_weight, positive, calibrate, tol, max_iter, cache_size, verbose
@@ -63,10 +63,10 @@ class SparseMISVC(BagMachine):
 
     Notes
     -----
-    All three are solved in the dual with `solve_dual`; only the linear term differs from that of an ordinary
-    SVM. Both SVMs of sbMIL use the same kernel matrix of all instances. Cost and memory are those of
-    `MissSVC`, without its repeated steps. The paper divides C by the numbers of instances and bags: its C is
-    C P here. The weight of the unlabeled term of stMIL is our choice.
+    All three problems are solved in the dual with `solve_dual`; only the linear term differs from that of an
+    ordinary SVM. Both SVMs of sbMIL use the same kernel matrix of all instances. Cost and memory are those of
+    `MissSVC`, without its repeated steps. The paper divides C by the numbers of instances and bags: the
+    paper's C is C P here. The weight of the unlabeled term of stMIL is our choice.
 
     References
     ----------
@@ -129,7 +129,7 @@ class SparseMISVC(BagMachine):
 
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from bags and their labels.
+        """Fit the model to bags and their labels.
 
         Parameters
         ----------

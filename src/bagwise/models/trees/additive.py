@@ -20,7 +20,7 @@ _START_STEPS = 100  # maximum number of Newton steps for the initial constant
 
 
 class BoostedScores:
-    """Instance scores of a set of bags, and their loss, which Newton steps of groups decrease.
+    """Instance scores of a set of bags, and their loss, which Newton steps for groups of instances decrease.
 
     Parameters
     ----------

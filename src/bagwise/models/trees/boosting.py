@@ -41,11 +41,11 @@ class MIGradientBoostingClassifier(Recorded, WaistClassifier):
     over bags i with weights w. F is the log-odds of an instance, and L is the negative log-likelihood of the
     bag's label under a rule. A tree is grown on the gradient of L with respect to the scores of the
     instances. Its leaves take a joint Newton step with the Fisher information as curvature, because the
-    instances of one bag are in several leaves. With the or-rule this is MILBoost, with ``loss="exponential"``
-    MIBoosting.
+    instances of one bag are in several leaves. With the OR rule, this is MILBoost; with
+    ``loss="exponential"``, it is MIBoosting.
 
     Use it for nonlinear boundaries and features of any scale and distribution, with hundreds of bags or more.
-    With few bags, the or-rule overfits. On the 92 bags of Musk1, the accuracy is 66 % with "or", 86 % with
+    With few bags, the OR rule overfits. On the 92 bags of Musk1, the accuracy is 66 % with "or", 86 % with
     "mean" and 87 % with "log_odds_mean" (one 10-fold cross-validation with default parameters).
 
     Parameters
@@ -74,9 +74,9 @@ class MIGradientBoostingClassifier(Recorded, WaistClassifier):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied by the weights of the bags.
     positive : label or None, default=None
-        Label of the positive class. By default it is the larger number, or True. If the labels are text, the
-        default is to fit both directions and to keep the one with the smaller loss. With
-        `early_stopping`, this is the loss of the held-out bags, otherwise that of the training bags.
+        Label of the positive class. By default it is the larger number, or True. If the labels are text, each
+        class is tried as the positive one, and the fit with the smaller loss is kept. With `early_stopping`,
+        this is the loss of the held-out bags, otherwise that of the training bags.
     random_state : int, RandomState or None, default=None
         Seed or generator of the held-out bags, and of the choice between equally good splits.
     verbose : int, default=0

@@ -27,7 +27,7 @@ def count_missing(bags: Any) -> int:
 def entrance(estimator: Any) -> Any:
     """Return the estimator that receives the instances: the first step of a pipeline, or the model.
 
-    In a search or a one-vs-rest classifier, it is that of the wrapped estimator.
+    In a search or a one-vs-rest classifier, this is the first step, or the model, of the wrapped estimator.
     """
     if getattr(estimator, "steps", None):
         return entrance(estimator.steps[0][1])

@@ -1,6 +1,6 @@
 """Bag and instance predictions of a fitted model, even if it wraps the model that predicts instances.
 
-scikit-learn's searches, pipelines and calibration have the bag predictions of the wrapped model, but not its
+scikit-learn's searches, pipelines and calibration expose the wrapped model's bag predictions, but not its
 instance predictions.
 """
 
@@ -77,15 +77,15 @@ def label_names(model: Any) -> np.ndarray | None:
 
 
 def refuse_several_labels(model: Any, task: str) -> None:
-    """Raise an error if a model predicts several labels per bag; `task` needs the model of one label."""
+    """Raise an error if a model predicts several labels per bag; `task` needs a single-label model."""
     if label_names(model) is None:
         return
     remedy = "fit a model to one column of y"
     if hasattr(model, "estimators_"):
         remedy = "pass the model of one label, such as model.estimators_[0]"
     raise TypeError(
-        f"{type(model).__name__} predicts several labels per bag, but {task} needs a model of one label; "
-        f"{remedy}, or use instance_frame(model, bags), which has the predictions of each label."
+        f"{type(model).__name__} predicts several labels per bag, but {task} needs a single-label model; "
+        f"{remedy}, or use instance_frame(model, bags), which returns the predictions for each label."
     )
 
 
@@ -142,19 +142,20 @@ def posterior_of_instances(model: Any, bags: Any, y: np.ndarray) -> np.ndarray:
     inside = instance_model(model)
     if not hasattr(inside, "posterior_instances"):
         raise TypeError(
-            f"{type(model).__name__} has no posterior of instances given the labels of their bags "
-            "(posterior_instances); omit y."
+            f"{type(model).__name__} cannot compute instance posteriors given bag labels (it has no "
+            "posterior_instances); omit y."
         )
     return inside.posterior_instances(bags, y)
 
 
 def group_probabilities(model: Any, bags: Any, y: Any, by: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return P(some instance of a group is positive), and this given the labels, or None without `y`."""
+    """Return P(some instance of a group is positive), and the same given the labels (None without `y`)."""
     inside = instance_model(model)
     if not hasattr(inside, "posterior_groups") or label_names(model) is not None:
         raise TypeError(
-            f"{type(model).__name__} has no probabilities of groups of instances; use a model of one label "
-            "per bag whose rule has latent instance labels, such as MILogisticRegression with the rule 'or'."
+            f"{type(model).__name__} does not predict probabilities for groups of instances; use a "
+            "single-label model whose rule has latent instance labels, such as "
+            "MILogisticRegression(rule='or')."
         )
     proba = of_positive(inside.predict_proba_groups(bags, by), model)
     return proba, None if y is None else inside.posterior_groups(bags, y, by)
@@ -178,7 +179,8 @@ def positive_column(model: Any) -> int:
     """Return the index of the positive class in the ``classes_`` of a fitted model: 0, or -1 for the last.
 
     This is also its column in predictions with two columns. If it is 0, the sign of one-dimensional scores
-    must be reversed. A model without a positive class has the convention of scikit-learn, the last class.
+    must be reversed. Models without a positive class follow scikit-learn's convention: the last class is
+    positive.
     """
     reversals = (getattr(inside, "_is_reversed", None) for inside in model_and_inside(model))
     return 0 if next((each for each in reversals if each is not None), False) else -1
@@ -205,7 +207,7 @@ def _set_positive(model: Any, label: Any) -> Any:
 
 
 def of_positive(values: Any, model: Any) -> np.ndarray:
-    """Return the column of the positive class of two; with several labels, return one column per label."""
+    """Return the positive class's column of two classes; with several labels, return one column per label."""
     if isinstance(values, list):
         return np.column_stack([table[:, -1] for table in values])
     values = np.asarray(values)

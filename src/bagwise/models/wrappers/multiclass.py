@@ -43,9 +43,9 @@ class OneVsOneBagClassifier(ScoreClassifier):
     In each pair, one class is the positive one. This matters in multiple-instance learning: under the
     noisy-OR rule, only bags of the negative class are assumed to be free of positive instances. If the labels
     are text, the classifier of a pair chooses the positive class by its objective, as it does for two classes
-    (see `positive` of `MILogisticRegression`), so predictions do not depend on the names of the classes. Of
-    two numeric labels, the larger one is positive. With `both_ways`, each class of a pair is the positive
-    class once, and the difference of the two scores determines the winner.
+    (see `positive` of `MILogisticRegression`). Predictions then do not depend on the class names. Of two
+    numeric labels, the larger one is positive. With `both_ways`, each class of a pair is the positive class
+    once, and the difference of the two scores determines the winner.
 
     If the binary classifiers score instances, `decision_function_instances` and `predict_instances` count
     their votes in the same way. With `OneVsRestClassifier`, ``estimators_`` contains one model per class;
@@ -56,8 +56,8 @@ class OneVsOneBagClassifier(ScoreClassifier):
     estimator : bag classifier
         The binary classifier, cloned for every pair.
     both_ways : bool, default=False
-        Whether both fits of a pair are used. This is useful if the bags of both classes contain similar
-        instances (pictures of beaches and of mountains both show sky).
+        Whether each pair is fitted twice, with each class as the positive one. This is useful if the bags of
+        both classes contain similar instances (pictures of beaches and of mountains both show sky).
     n_jobs : int or None, default=None
         Number of pairs fitted in parallel.
 
@@ -251,7 +251,7 @@ class ByIndex(ClassifierMixin, BaseEstimator):
     estimator : bag classifier
         The classifier to wrap.
     bags : Bags or ScannedBags
-        All training and test bags. Clones share them without a copy.
+        All training and test bags. Clones share these bags without copies.
 
     Attributes
     ----------

@@ -52,9 +52,9 @@ class SingleInstanceClassifier(WaistClassifier):
         Number of passes of `partial_fit` over bags in files that do not fit in memory. Each pass reads the
         blocks in a random order. The result depends on this order and differs from a fit in memory.
     positive : label or None, default=None
-        Label of the positive class. By default it is the larger number, or True. If the labels are text, the
-        default is to fit both directions and to keep the one with the smaller log loss of the
-        training bags.
+        Label of the positive class. By default it is the larger number, or True. If the labels are text, each
+        class is tried as the positive one, and the fit with the smaller log loss of the training bags is
+        kept.
     random_state : int, RandomState or None, default=None
         Seed of the random order.
 
