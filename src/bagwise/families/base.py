@@ -17,15 +17,15 @@ class Family(BaseEstimator):
 
     - ``log_density(X, params) -> (n_instances,)``;
     - ``statistics(X, weight, params, prior) -> sums``, the weighted sum of the (expected) sufficient
-      statistics of the instances. The results of blocks are added;
+      statistics of the instances. The results for several blocks are added;
     - ``mstep(sums, weight, prior) -> params``, the parameters that maximize the expected log density
       plus the log prior. Here `weight` is the sum of the instance weights in `sums`. The method must also
       work for ``weight = 0``;
     - ``log_prior(params, prior) -> float``, up to a constant.
 
     A subclass sets ``statistics_need_params`` if `statistics` depends on `params`, which is necessary if
-    parts of an instance are hidden. Otherwise, a mixture computes the statistics of instances with known
-    labels only once.
+    instances have hidden parts. Otherwise, a mixture computes the statistics of instances with known labels
+    only once.
 
     The other methods have defaults. Override them to save time or to support additional features.
 
@@ -44,7 +44,8 @@ class Family(BaseEstimator):
         that size. Otherwise, the methods are called for small parts in float64.
     describes_constants : bool
         Whether the methods receive features that are constant in training. By default, mixtures leave them
-        out: with a prior that features share, different class weights would count as evidence.
+        out: under a prior shared by all features, constant features would shift the log-odds if the classes
+        have different weights.
 
     Examples
     --------

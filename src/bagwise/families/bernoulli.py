@@ -19,7 +19,7 @@ class BernoulliParams(NamedTuple):
 
 
 class Bernoulli(Family):
-    """Bernoulli family (naive Bayes): independent binary features, each with its probability of being 1.
+    """Bernoulli family (naive Bayes): independent binary features, each with a separate probability of 1.
 
     The pseudo-count a > 0 is the `prior` of the mixture, 1 by default. It represents a Beta(a + 1, a + 1)
     prior on every probability. The posterior mode for weights w with sum n is ::
@@ -94,7 +94,7 @@ class Bernoulli(Family):
         return float(prior * np.sum(np.log(p) + np.log1p(-p)))
 
     def with_constants(self, params: Any, varies: np.ndarray, values: np.ndarray) -> BernoulliParams:
-        """Return the parameters of all features; constants have the probability 0 or 1."""
+        """Return the parameters of all features; constant features have probability 0 or 1."""
         probability = values.copy()
         probability[varies] = params.probability
         return BernoulliParams(probability)

@@ -120,7 +120,7 @@ class Categorical(Family):
         return float(prior.pseudo_count * np.log(params.probability[prior.allowed]).sum())
 
     def with_constants(self, params: Any, varies: np.ndarray, values: np.ndarray) -> CategoricalParams:
-        """Return the parameters of all features; the value of a constant has the probability 1."""
+        """Return the parameters of all features; the value of a constant feature has probability 1."""
         # A constant that is larger than all other values does not fit in the table; its row is zero.
         probability = (values[:, None] == np.arange(params.probability.shape[1])).astype(np.float64)
         probability[varies] = params.probability

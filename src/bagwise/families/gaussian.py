@@ -147,7 +147,7 @@ class Gaussian(Family):
         return _log_wishart(params.covariance, count, prior, [params.mean])
 
     def with_constants(self, params: Any, varies: np.ndarray, values: np.ndarray) -> GaussianParams:
-        """Return the parameters of all features; constants have the variance 0."""
+        """Return the parameters of all features; constant features have variance 0."""
         mean, covariance = values.copy(), np.zeros((len(values), len(values)))
         mean[varies], covariance[np.ix_(varies, varies)] = params.mean, params.covariance
         return GaussianParams(mean, covariance)

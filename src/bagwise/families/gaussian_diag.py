@@ -135,7 +135,7 @@ class GaussianDiag(Family):
         return float(-0.5 * np.sum(count * np.log(params.variance) + pull / params.variance))
 
     def with_constants(self, params: Any, varies: np.ndarray, values: np.ndarray) -> DiagonalParams:
-        """Return the parameters of all features; constants have the variance 0."""
+        """Return the parameters of all features; constant features have variance 0."""
         mean, variance = values.copy(), np.zeros(len(values))
         mean[varies], variance[varies] = params.mean, params.variance
         return DiagonalParams(mean, variance)

@@ -61,7 +61,8 @@ class Rule(BaseEstimator):
     Attributes
     ----------
     has_latent_labels : bool
-        Whether the rule has instance labels. Only then, it has `estep` and `hessian_product`.
+        Whether the rule has instance labels. Rules without instance labels have no `estep` and no
+        `hessian_product`.
     negative_bags_are_pure : bool
         Whether every instance of a negative bag is negative.
     is_smooth : bool
@@ -221,7 +222,7 @@ class Rule(BaseEstimator):
         Returns
         -------
         log_proba : ndarray of shape (n_bags, 2)
-            Columns log P(-) and log P(+). Both are accurate, even if the other is nearly 0.
+            Columns log P(-) and log P(+). Each is accurate, even if the other probability is nearly 0.
         """
         every_bag = np.ones(len(np.asarray(offsets)) - 1, dtype=np.int8)
         negative, _ = self.gradient(log_odds, offsets, 0 * every_bag)
@@ -311,7 +312,7 @@ def normalise(
     Parameters
     ----------
     log_odds, offsets, y : array-like of shape (n_instances,), (n_bags + 1,), (n_bags,)
-        Without `y` (None), it is left out of the result.
+        If `y` is None, the result does not contain it.
     *more : array-like of shape (n_instances,)
 
     Returns

@@ -16,7 +16,7 @@ _LIKELY = np.log(0.75)
 # Probabilities whose logarithms differ by less than this are equal in double precision.
 _SAME = 2.0**-53
 
-# Work per block, in cells of about one nanosecond: much longer than the start of a thread, and much shorter
+# Work per block, in cells of about one nanosecond: much longer than starting a thread takes, and much shorter
 # than a fit.
 _BLOCK_CELLS = 2_000_000
 
@@ -41,8 +41,8 @@ class CountRule(Rule):
         P(y_i = 1) = sum_n phi(n, m_i) P(n_i = n)    (n_i is Poisson-binomial)
 
     A subclass defines `log_labeler`, and sets `depends_on_size` if phi depends on the size of the bag. A
-    subclass with learned parameters is also a `LearnedRule`. Its statistics are the expected numbers of bags
-    with each count.
+    subclass with learned parameters is also a `LearnedRule`. The statistics of a learned rule are the
+    expected numbers of bags with each count.
 
     Notes
     -----

@@ -13,7 +13,7 @@ from bagwise.rules.or_ import any_gradient
 
 
 class SoftMax(Link):
-    """Link whose P(+) is a weighted mean of the instance probabilities that favors larger ones.
+    """Link whose P(+) is a mean of the instance probabilities, with larger weights for larger probabilities.
 
     With p_j = sigma(eta_j) from the log-odds eta_j of one bag's instances and a the sharpness::
 

@@ -17,7 +17,7 @@ class Threshold(CountRule):
 
         P(y_i = 1 | z_i) = [n_i >= k]
 
-    Use it if labels follow a deterministic rule, such as slides with at least k tumour patches, or recordings
+    Use it if labels follow a deterministic rule, such as slides with at least k tumor patches, or recordings
     with at least k calls. ``k=1`` is `Or`. If the threshold is soft or the labels are noisy, use
     `CountLogistic`.
 
@@ -52,7 +52,7 @@ class Threshold(CountRule):
         return 1
 
     def start(self, offsets: ArrayLike, y: ArrayLike) -> Threshold:
-        """Return the first of the `alternatives`; raises the same errors."""
+        """Return the first of the `alternatives`, or raise the same errors."""
         return self.alternatives(offsets, y)[0]
 
     def alternatives(self, offsets: ArrayLike, y: ArrayLike) -> list[Threshold]:

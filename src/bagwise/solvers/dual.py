@@ -45,8 +45,8 @@ class DualResult(SolverResult):
     product : array of shape (n_points,)
         K times the variables, summed by point: the scores of an SVM without its intercept.
     multiplier : float
-        Lagrange multiplier of the equality. It equals the gradient of every variable inside its bounds. The
-        intercept of an SVM is its negative.
+        Lagrange multiplier of the equality constraint. It equals the gradient of every variable inside its
+        bounds. The intercept of an SVM is its negative.
     gap : float
         Duality gap: an upper bound on the difference between `value` and the optimum.
     violation : float
@@ -263,7 +263,7 @@ def _add_change(matrix: Rows, points: np.ndarray, change: np.ndarray, product: n
 def _optimality(
     u: np.ndarray, gradient: np.ndarray, lower: np.ndarray, upper: np.ndarray
 ) -> tuple[float, float, float]:
-    """Return the multiplier of the equality, the duality gap, and the largest slope of a pair.
+    """Return the multiplier of the equality constraint, the duality gap, and the largest slope of a pair.
 
     With r = gradient - multiplier, the duality gap of the Lagrangian is
     ``sum_k max(r_k (u_k - lower_k), r_k (u_k - upper_k))``.

@@ -38,7 +38,7 @@ class Reporter:
     verbose : int
         The parameter of the estimator.
     n_rounds : int
-        How often the fit repeats all its steps, such as once per pair of classes.
+        Number of times that all steps of the fit are repeated, for example once per pair of classes.
     """
 
     verbose: int

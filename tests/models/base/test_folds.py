@@ -102,10 +102,10 @@ def test_groups_are_never_split(cv, weight):
 def test_folds_that_split_groups_are_refused():
     with (
         pytest.warns(UserWarning, match="groups parameter is ignored"),
-        pytest.raises(ValueError, match=r"bags of the group 'c' on both sides; .*GroupKFold"),
+        pytest.raises(ValueError, match=r"group 'c' in both training and held-out data; .*GroupKFold"),
     ):
         folds(KFold(3), groups=GROUPS)
-    with pytest.raises(ValueError, match="fold 1 of cv has bags of the group 'c' on both sides"):
+    with pytest.raises(ValueError, match="fold 1 of cv has bags of the group 'c' in both training"):
         folds([([0, 1], [4]), ([4, 5, 6], [7, 8])], groups=GROUPS)
     with pytest.raises(ValueError, match=r"groups has the shape \(8,\), but there are 10 bags"):
         folds(3, WEIGHT, groups=GROUPS[:8])

@@ -327,7 +327,7 @@ def test_an_unknown_positive_label_is_refused():
 @pytest.mark.parametrize("model", [MissSVC(positive="a"), CitationKNNClassifier(positive="a")])
 def test_a_positive_class_of_three_is_refused(model):
     labels = np.array(["a", "b", "c"])[np.arange(40) % 3]
-    with pytest.raises(ValueError, match="there is a positive class only if there are two"):
+    with pytest.raises(ValueError, match="a positive class requires exactly two classes"):
         model.fit(SMALL.bags, labels)
 
 

@@ -87,7 +87,7 @@ def test_folds_do_not_split_groups(data):
     accuracy = [model.inner_scores_[0]["accuracy"] for model in (with_twin, without)]
     assert accuracy[0] > 0.85 and accuracy[1] < 0.7
     torn = [(np.arange(0, 60, 2), np.arange(1, 60, 2))]
-    with pytest.raises(ValueError, match="on both sides"):
+    with pytest.raises(ValueError, match="in both training and held-out data"):
         small(cv=torn).fit(bags, y, groups=groups)
     small(cv=GroupKFold(3)).fit(bags, y, groups=groups)
 

@@ -49,14 +49,14 @@ def test_inference_without_arguments_uses_the_data_of_the_fit(data):
 def test_other_data_are_refused(data):
     model = maximum_likelihood().fit(data.bags, data.y)
     nothing = make_noisy_or_bags(300, coef=[0.0, 0.0], random_state=2)
-    with pytest.raises(ValueError, match="not the data of the fit: their log-likelihood is"):
+    with pytest.raises(ValueError, match="do not match the training data: their log-likelihood is"):
         model.inference(nothing.bags, nothing.y)
-    with pytest.raises(ValueError, match="not the data of the fit: their log-likelihood is"):
+    with pytest.raises(ValueError, match="do not match the training data: their log-likelihood is"):
         model.inference(data.bags, 1 - data.y)
-    with pytest.raises(ValueError, match="not the data of the fit: their total weight is 150"):
+    with pytest.raises(ValueError, match="do not match the training data: their total weight is 150"):
         model.inference(data.bags[:150], data.y[:150])
     weighted = maximum_likelihood().fit(data.bags, data.y, np.full(300, 2.0))
-    with pytest.raises(ValueError, match="not the data of the fit: their total weight is 300"):
+    with pytest.raises(ValueError, match="do not match the training data: their total weight is 300"):
         weighted.inference(data.bags, data.y)
     with pytest.raises(ValueError, match="got X without y"):
         model.inference(data.bags)
@@ -72,7 +72,7 @@ def test_bags_with_the_same_log_likelihood_are_refused_by_their_score(data):
     log_likelihood = model.rule_.gradient(log_odds, other.offsets, data.y)[0].sum()
     assert log_likelihood < model.log_likelihood_ - 0.1
     model.log_likelihood_ = log_likelihood
-    with pytest.raises(ValueError, match="their score statistic at the fit is"):
+    with pytest.raises(ValueError, match="training data: the score statistic is"):
         model.inference(other, data.y)
 
 

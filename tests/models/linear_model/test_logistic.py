@@ -267,7 +267,7 @@ def test_a_pickle_of_another_version_warns(data, monkeypatch):
     monkeypatch.setattr(bagwise.models.base.estimators, "__version__", "0.0.1")
     old = pickle.dumps(model)
     monkeypatch.undo()
-    with pytest.warns(VersionWarning, match=r"pickled by bagwise 0\.0\.1 but is loaded by"):
+    with pytest.warns(VersionWarning, match=r"pickled with bagwise 0\.0\.1 but loaded with"):
         pickle.loads(old)
 
 
@@ -277,6 +277,6 @@ def test_feature_names_of_the_fit_are_asked_for_at_predict(data):
     model = MILogisticRegression(random_state=0).fit(named, data.y)
     assert model.feature_names_in_.tolist() == ["a", "b", "c", "d"]
     model.predict(data.bags)  # bags without names are accepted
-    with pytest.raises(ValueError, match="feature 2 is 'd' but was 'c'"):
+    with pytest.raises(ValueError, match="feature 2 is 'd', expected 'c'"):
         model.predict(other)
     assert not hasattr(model.fit(data.bags, data.y), "feature_names_in_")

@@ -287,9 +287,9 @@ def test_sequences_are_told_apart_by_their_steps():
     shuffled = bags[rng.permutation(100)]
     assert sorted(map(len, (seq for bag in shuffled for seq in bag))) == [12] * 400
     assert model.sample(5, 3, random_state=0).bags.instances.shape == (15, 2)
-    with pytest.raises(TypeError, match="works on vectors, not on Sequences"):
+    with pytest.raises(TypeError, match="accepts feature vectors, not Sequences"):
         MILogisticRegression().fit(bags, y)
-    with pytest.raises(TypeError, match="this MIMixture works on Sequences"):
+    with pytest.raises(TypeError, match="this MIMixture accepts only Sequences"):
         MIMixture("markov").fit([np.zeros((2, 2))] * 4, [0, 1, 0, 1])
 
 

@@ -15,7 +15,7 @@ All estimators follow these rules:
   (score 0, probability 1/2) is predicted as positive. Inside a model, codes, scores and columns refer to
   the negative and the positive class; public outputs have the order of ``classes_``, as in scikit-learn.
 - After a fit: `n_iter_`, `converged_`, `objective_`, `objective_history_` (never increasing),
-  `objectives_` (all starts) and `training_digest_`. A `ConvergenceWarning` names the cause and the remedy.
+  `objectives_` (all starts) and `training_digest_`. A `ConvergenceWarning` reports the cause and a remedy.
 - Iterative models take ``checkpoint=path`` in `fit`. Ctrl-C ends a fit after its current step.
 - The same `random_state` leads to bit-identical results in every container. Finite input never leads to
   NaN.

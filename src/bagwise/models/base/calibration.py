@@ -23,9 +23,9 @@ _LEAST, _LARGEST = 1e-9, 1e3
 _STEPS, _GRADIENT, _RIDGE = 100, 1e-10, 1e-12
 # Increases of the mean log loss up to this value are rounding errors.
 _ROUNDING = 1e-14
-# Scores are equal up to rounding if their standard deviation, relative to the largest score, is smaller.
+# Scores whose standard deviation, relative to the largest score, is smaller are treated as equal.
 _EQUAL = 1e-10
-# Scores are clipped here: an infinite score for the wrong class would have likelihood zero.
+# Scores are clipped to this size, because an infinite score for the wrong class would have likelihood zero.
 _MOST_CERTAIN = 1e12
 
 
@@ -86,8 +86,8 @@ def fit_exponent(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray, offset
         margin = sign * offset + np.exp(log_exponent) * agreement
         return float(weight @ loss_of_margin(margin)) / weight.sum()
 
-    # On the logarithmic scale the loss is flat at both ends, where a search would stop: start at the best
-    # grid value.
+    # A search would stop at the ends of the logarithmic scale, where the loss is flat: start at the best grid
+    # value.
     grid = np.linspace(np.log(_LEAST), np.log(_LARGEST), 61)
     best = int(np.argmin([loss(value) for value in grid]))
     low, high = grid[max(0, best - 1)], grid[min(len(grid) - 1, best + 1)]
@@ -138,7 +138,7 @@ def fit_lines(scores: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[np
     mean = scores @ share
     centred = scores - mean[:, None]
     spread = np.sqrt(centred**2 @ share)
-    # Rounding differences between equal scores must not be used as an order of the bags.
+    # Rounding differences between equal scores must not determine the order of the bags.
     is_flat = spread <= _EQUAL * np.abs(scores).max(axis=1)
     centred[is_flat], spread[is_flat] = 0.0, 1.0
     slope, shift = _newton(centred / spread[:, None], target, share)

@@ -42,8 +42,8 @@ class BagClassifier(ClassifierMixin, BagEstimator):
     positive: Any = None
 
     # What a fit does if there are two text labels and `positive` is None. "compare" fits both directions and
-    # keeps the one with the smaller `_direction_loss`. "last" uses the label that sorts last, for models in
-    # which exchanging the classes only exchanges the predictions, except for ties. "refuse" raises an error.
+    # keeps the one with the smaller `_direction_loss`. "last" uses the label that sorts last, for models that
+    # predict the same labels after the classes are swapped, except for ties. "refuse" raises an error.
     _text_labels: Literal["compare", "last", "refuse"] = "compare"
 
     # Whether `fit` accepts `y` with positive labels only; ``classes_`` then contains only this label.
@@ -75,8 +75,8 @@ class BagClassifier(ClassifierMixin, BagEstimator):
         binary : bool or None
             True if the model supports two classes only, otherwise None or False: see `encode_labels`.
         with_class_weight : bool
-            Whether the weights include `class_weight` (binary models only). Without it, the weights are the
-            numbers of copies of each bag, which some models need.
+            Whether the weights include `class_weight` (binary models only). Otherwise, the weight of a bag is
+            its number of copies, which some models need.
         drop : bool
             Whether bags of weight zero are dropped.
 
@@ -115,8 +115,8 @@ class BagClassifier(ClassifierMixin, BagEstimator):
     def _direction_loss(self, X: BagsLike, y: ArrayLike, weight: np.ndarray) -> float:
         """Return the loss by which fits with each label as the positive class are compared.
 
-        By default this is ``objective_``, the loss of the same training labels, or the share of wrong
-        predictions of these labels for a model without an objective. `weight` contains the bag weights.
+        By default, it is ``objective_``. For a model without an objective, it is the share of training labels
+        that the model predicts incorrectly. `weight` contains the bag weights.
         """
         return float(self.objective_) if hasattr(self, "objective_") else 1.0 - self.score(X, y, weight)
 

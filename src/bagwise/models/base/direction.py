@@ -1,4 +1,4 @@
-"""Fits of text labels without `positive`: each label is the positive class once, and the better fit is kept.
+"""Fit to text labels without `positive`: use each label as the positive class, and keep the better fit.
 
 Bag models are not symmetric in their classes: only negative bags are free of positive instances. Numeric and
 boolean labels have a conventional direction. Text labels have none, and their alphabetical order must not
@@ -28,7 +28,7 @@ def fit_both_directions(
 ) -> Any:
     """Fit a model with each of two labels as the positive class, and keep the fit with the smaller loss.
 
-    Both fits start from the same state, random state and parameters, so that exchanging the labels exchanges
+    Both fits start from the same state, random state and parameters, so that swapping the labels only swaps
     the fits. Warnings of the discarded fit are not shown. With a checkpoint, both fits are stored in it.
 
     Parameters
@@ -38,7 +38,7 @@ def fit_both_directions(
     model : BagClassifier
         The model; `_direction_loss` returns the loss that is compared.
     undecided : UndecidedPositiveError
-        The error of the first attempt to fit, with the labels.
+        The error of the first attempt to fit; it contains the labels.
     *args, **kwargs
         The arguments of `fit` after the model.
 
@@ -71,7 +71,7 @@ def fit_both_directions(
                     warnings.simplefilter("always")
                     fit(**arguments)
             except BaseException:
-                if fits:  # stopped or failed in the second fit: the model contains the first one
+                if fits:  # the second fit stopped or failed, and the model contains the first fit
                     model.__dict__.clear()
                     model.__dict__.update(next(iter(fits.values()))[0])
                 model.__dict__.pop("_direction", None)
@@ -106,13 +106,13 @@ def _report(model: Any, chosen: Any, losses: dict[Any, float]) -> None:
     warn_user(
         f"y has the labels {low!r} and {high!r}, and positive is None: {type(model).__name__} was fitted "
         f"with each label as the positive class, and {chosen!r} was kept ({model._direction_criterion}: "
-        f"{losses[chosen]:.6g}; with {other!r}: {losses[other]:.6g}). Pass positive={chosen!r} to fit once.",
+        f"{losses[chosen]:.6g}; with {other!r}: {losses[other]:.6g}). To fit once, pass positive={chosen!r}.",
         PositiveClassWarning,
         once=f"positive class {chosen!r}",
     )
 
 
 def _state_of(model: Any) -> Any:
-    """Return the state of a generator that is the model's `random_state`, or None."""
+    """Return the state of the model's `random_state` if it is a generator, otherwise None."""
     generator = getattr(model, "random_state", None)
     return generator.get_state() if isinstance(generator, np.random.RandomState) else None

@@ -41,7 +41,7 @@ from bagwise.solvers.reporting import shared_live_line
 
 _Fit = TypeVar("_Fit", bound=Callable[..., Any])
 _FLOATS = (np.float64, np.float32)
-# The errors of numpy and of compiled code if the system has no memory.
+# Errors that numpy and compiled code raise if memory runs out.
 _NO_MEMORY = ("Unable to allocate", "Allocation failed")
 # Positional arguments of `fit` after the bags.
 _PER_BAG = ("y", "sample_weight", "groups")
@@ -56,7 +56,7 @@ def validated_fit(fit: _Fit) -> _Fit:
     After Ctrl-C, the fitted attributes contain the current state, and KeyboardInterrupt is raised at the end
     (`bagwise._core.interrupt`). The live line of ``verbose=1`` (`bagwise.solvers.reporting`) ends with the
     fit. A numerically singular matrix or an objective of NaN raises a ValueError; an allocation that fails
-    raises a MemoryError with the name of the model.
+    raises a MemoryError that contains the name of the model.
     """
 
     @functools.wraps(fit)
@@ -85,7 +85,7 @@ def validated_fit(fit: _Fit) -> _Fit:
                 raise _overflow(self) from error
             except MemoryError as error:
                 reason = str(error).rstrip(".")
-                if not reason.startswith(_NO_MEMORY):  # an error of `require_memory`
+                if not reason.startswith(_NO_MEMORY):  # raised by `require_memory`
                     raise
                 raise MemoryError(
                     f"{type(self).__name__} needs more memory than is available ({reason}); use fewer "
@@ -145,7 +145,8 @@ class BagEstimator(BaseEstimator):
         X : Bags, ScannedBags, list of 2-D arrays, 3-D array, or 2-D array (bags of one instance)
             The argument.
         reset : bool
-            True in `fit`: ``n_features_in_`` and ``feature_names_in_`` are set. Otherwise they are compared.
+            True in `fit`: ``n_features_in_`` and ``feature_names_in_`` are set. Otherwise, they are compared
+            with those of the fit.
         whole : bool
             False if the bags will be read block by block: the instances of large bags are then neither
             converted nor checked, and scans are not loaded.
@@ -163,17 +164,17 @@ class BagEstimator(BaseEstimator):
         is_matrix = False
         if self._accepts_sequences or isinstance(getattr(X, "instances", None), Sequences):
             if not self._accepts_sequences:
-                raise TypeError(f"{name} works on vectors, not on Sequences; pass a matrix of features.")
+                raise TypeError(f"{name} accepts feature vectors, not Sequences; pass a matrix of features.")
             bags = as_bags(X)
             if not isinstance(bags.instances, Sequences):
-                raise TypeError(f"this {name} works on Sequences; pass Bags(Sequences(...), offsets).")
+                raise TypeError(f"this {name} accepts only Sequences; pass Bags(Sequences(...), offsets).")
         elif isinstance(X, ScannedBags):
             bags = X
             if reset and not self._streams:
                 raise ValueError(
-                    f"{name} needs all instances in memory and does not learn from a scan; pass scan.load() "
-                    f"if its {X.shown_bytes} fit, or use an estimator that learns from scans, such as "
-                    "MILogisticRegression."
+                    f"{name} needs all instances in memory and cannot be fitted to a scan; pass scan.load() "
+                    f"if its {X.shown_bytes} fit in memory, or use an estimator that can be fitted to scans, "
+                    "such as MILogisticRegression."
                 )
         elif describes_bags(X):
             bags = as_bags(X)
@@ -257,14 +258,15 @@ class BagEstimator(BaseEstimator):
             raise ValueError(
                 f"X has {bags.n_features} features, but {model_name} is expecting "
                 f"{self.n_features_in_} features as input."
-                + (" load_bags(..., like=model) reads the features that it needs." if by_name else "")
+                + (" load_bags(..., like=model) loads the features of the model." if by_name else "")
             )
         if names is not None and fitted is not None and not np.array_equal(names, fitted):
             i = int(np.argmax(names != fitted))
             raise ValueError(
-                f"X has different features than in the fit of {model_name}: feature {i} is "
-                f"{str(names[i])!r} but was {fitted[i]!r}; pass the same features in the same order, such as "
-                "load_bags(..., like=model) or Bags.from_frame(..., features=list(model.feature_names_in_))."
+                f"the features of X do not match those that {model_name} was fitted to: feature {i} is "
+                f"{str(names[i])!r}, expected {fitted[i]!r}; pass the same features in the same order, for "
+                "example with load_bags(..., like=model) or "
+                "Bags.from_frame(..., features=list(model.feature_names_in_))."
             )
 
     def _training(self, bags: Bags, y: np.ndarray, sample_weight: ArrayLike | None = None) -> Training:
@@ -320,7 +322,7 @@ class BagEstimator(BaseEstimator):
         written_by = state.pop("_bagwise_version", None)
         if written_by != __version__:
             warn_user(
-                f"this {type(self).__name__} was pickled by bagwise {written_by} but is loaded by "
+                f"this {type(self).__name__} was pickled with bagwise {written_by} but loaded with "
                 f"{__version__}; predictions can differ. Fit it again to be safe.",
                 VersionWarning,
             )

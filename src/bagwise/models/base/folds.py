@@ -27,7 +27,7 @@ def bag_folds(
     remedy: str,
     groups: ArrayLike | None = None,
 ) -> list[Split]:
-    """Split bags into folds; return the training and held-out indices of each, into the bags of `training`.
+    """Split the bags of `training` into folds; return the training and held-out indices of each fold.
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ def bag_folds(
     remedy : str
         Last sentence of the error message for too few bags.
     groups : array of shape (number of bags passed to `fit`,), optional
-        Bags of one group are never on both sides of a fold. If `cv` is an integer, the folds keep groups
-        together. Other splits that separate a group raise an error.
+        Bags of one group are never in both the training and the held-out bags of a fold. If `cv` is an
+        integer, the folds keep groups together. Other splits that separate a group raise an error.
     """
     y = training.y
     kept = _kept(sample_weight, len(y))
@@ -81,8 +81,9 @@ def bag_folds(
         shared = np.intersect1d(of_bag[train], of_bag[test])
         if len(shared):
             raise ValueError(
-                f"fold {fold} of cv has bags of the group {as_python(shared[0])!r} on both sides; with "
-                "groups, set cv to an integer or to a splitter such as sklearn.model_selection.GroupKFold."
+                f"fold {fold} of cv has bags of the group {as_python(shared[0])!r} in both training and "
+                "held-out data; with groups, set cv to an integer or to a splitter such as "
+                "sklearn.model_selection.GroupKFold."
             )
     return splits
 

@@ -39,7 +39,7 @@ OUTPUTS = ("predict", "predict_proba", "decision_function")
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Predictions of bags by models that were not fitted to them.
+    """Predictions for bags by models that were not fitted to these bags.
 
     All arrays have one entry or row per bag. `cross_predict` returns them in the order of the bags.
 
@@ -97,7 +97,7 @@ class HeldOut:
 
     @property
     def probability(self) -> np.ndarray | None:
-        """The probability of the second class; None if there is none, or if there are more classes."""
+        """The probability of the second of two classes; None for more classes, or without `predict_proba`."""
         proba = self.outputs.get("predict_proba")
         return None if proba is None or len(self.classes) != 2 else proba[:, 1]
 
@@ -294,7 +294,7 @@ def fit_in_groups(
     bags, y : Bags, array of shape (n_bags,)
         The training data.
     groups : array of shape (n_bags,), optional
-        Bags of one group are on the same side of every fold.
+        All bags of a group are either in the training or in the held-out bags of a fold.
     **arguments : anything
         Further arguments of ``fit``.
     """
@@ -312,7 +312,7 @@ def _keeping_together(model: Any, bags: Any, y: np.ndarray, groups: np.ndarray) 
     if "groups" in inspect.signature(model.fit).parameters:
         return {"groups": groups}
     is_one_vs_rest = isinstance(model, OneVsRestClassifier)
-    inside = model.estimator if is_one_vs_rest else model  # its models do not accept groups, but folds
+    inside = model.estimator if is_one_vs_rest else model  # its models accept folds but not groups
     if not hasattr(inside, "cv"):
         return {}
     n_folds = getattr(inside.cv, "n_splits", inside.cv) if is_one_vs_rest else inside.cv
@@ -328,7 +328,7 @@ def _keeping_together(model: Any, bags: Any, y: np.ndarray, groups: np.ndarray) 
 
 
 def _as_splitter(folds: Sequence[Split], n_bags: int) -> PredefinedSplit:
-    """Return folds as a splitter: model files of a search contain its folds, but lists need to be trusted."""
+    """Return folds as a splitter, because model files that contain lists of folds require trust."""
     of_bag = np.full(n_bags, -1)
     for fold, (_, test) in enumerate(folds):
         of_bag[test] = fold

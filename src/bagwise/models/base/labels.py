@@ -26,7 +26,8 @@ from bagwise.data.types import BagsLike
 # Between these bounds a weight, its powers and its products with features neither overflow nor underflow.
 _LEAST_WEIGHT, _LARGEST_WEIGHT = 1e-50, 1e50
 
-# Number of values at each end that are included in the digest: 256 KiB, hashed in less than a millisecond.
+# Number of values from each end of the data that the digest includes: 256 KiB, hashed in less than a
+# millisecond.
 _END = 2**15
 
 # Allowed values of `class_weight`, for `_parameter_constraints`.
@@ -34,7 +35,7 @@ CLASS_WEIGHT_CONSTRAINT: list[Any] = [dict, StrOptions({"balanced"}), None]
 
 
 class UndecidedPositiveError(ValueError):
-    """The labels are text, and `positive` is None; `validated_fit` then fits both directions.
+    """Error for text labels without `positive`; `validated_fit` catches it and fits both directions.
 
     Attributes
     ----------
@@ -105,10 +106,10 @@ def _one_per_bag(estimator: Any, y: ArrayLike | None, X: BagsLike, bags: Bags) -
 
 
 def labels_of_objects(y: np.ndarray, bags: AnyBags) -> np.ndarray:
-    """Return labels in the numpy type of all their values, if the values are Python objects or strings.
+    """Convert labels that are Python objects or strings to a numpy type that represents all of them.
 
-    Columns of data frames often contain objects, and so do nullable types. Labels that are missing, and text
-    among other labels, raise an error.
+    Columns of data frames often contain Python objects, and so do columns of nullable types. Missing labels
+    and text mixed with other labels raise an error.
     """
     values = y.astype(object).ravel().tolist()
     is_missing = [is_missing_value(value) for value in values]
@@ -223,8 +224,8 @@ def encode_labels(
             return codes
         if binary is None:
             raise ValueError(
-                f"positive is {estimator.positive!r}, but y has {len(classes)} classes; there is a positive "
-                "class only if there are two. Use positive=None."
+                f"positive is {estimator.positive!r}, but y has {len(classes)} classes; a positive "
+                "class requires exactly two classes. Use positive=None."
             )
         raise ValueError(
             f"Only binary classification is supported. The type of the target is {type_of_target(y)}: y "
@@ -386,7 +387,7 @@ def training_digest(bags: Bags | ScannedBags, y: np.ndarray, weight: np.ndarray)
 
 
 def _add(state: Any, values: Any) -> None:
-    """Add arrays with their type and shape to the digest, so that different splits of data differ."""
+    """Add arrays with their type and shape to the digest, so that the split between arrays affects it."""
     if isinstance(values, Sequences):
         parts = [values.symbols, values.offsets]
     elif sp.issparse(values):

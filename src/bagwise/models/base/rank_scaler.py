@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bagwise.data.blocks import Block, Blocks, MemoryBlocks, is_large, sparse_in_parts
 
-# Maximum number of distinct values that are stored per feature; for large data, the maximum and minimum
-# per feature, and the maximum over all features.
+# Maximum number of distinct values that are stored per feature. For large data: the maximum and the minimum
+# per feature, and the maximum for all features together.
 _MOST, _MOST_OF_LARGE, _LEAST_OF_LARGE, _ALL_OF_LARGE = 2**14, 2**12, 2**8, 2**16
 
 

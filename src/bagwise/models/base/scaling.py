@@ -28,9 +28,9 @@ SCALE_CONSTRAINT: list[Any] = [
     None,
 ]
 
-# Features whose values differ by this share are constant except for rounding errors.
+# Features whose values differ by at most this fraction are treated as constant.
 _ROUNDING = 4 * float(np.finfo(np.float64).eps)
-# Number of instances in which most features have different values.
+# Number of first instances to check: most features that vary have different values among them.
 _FIRST = 100
 
 
@@ -52,8 +52,9 @@ def fit_scaler(scale: Any, blocks: Blocks) -> Any:
         return blocks.total(moments_of_columns).as_scaler(scale)
     if scale is not None and X is None:
         raise TypeError(
-            f"scale={scale!r} must be fitted to all instances at once, but these are read from files in "
-            'blocks; use "standard", "minmax", "rank" or None, or pass X.load() if the bags fit in memory.'
+            f"scale={scale!r} must be fitted to all instances at once, but the instances are read from "
+            'files in blocks; use "standard", "minmax", "rank" or None, or pass X.load() if the bags fit in '
+            "memory."
         )
     if scale is None and not sp.issparse(X) and _vary_at_once(blocks):
         return None
@@ -77,7 +78,7 @@ def fit_scaler(scale: Any, blocks: Blocks) -> Any:
 
 
 def _vary_at_once(blocks: Blocks) -> bool:
-    """Return whether no feature is constant in the first instances, which saves a comparison of all."""
+    """Return whether no feature is constant in the first instances, so the others need no comparison."""
     counted = np.flatnonzero(blocks.weight)[:_FIRST]
     first = blocks.take(blocks.offsets[counted[np.diff(blocks.offsets)[counted] > 0]])
     return bool((first.min(axis=0, initial=np.inf) < first.max(axis=0, initial=-np.inf)).all())
@@ -102,18 +103,18 @@ def _fit_to_all(scale: Any, X: Any, weight: np.ndarray) -> Any:
 def ignore_constants(scaler: Any, is_constant: np.ndarray) -> Any:
     """Change a fitted scaler so that it transforms all values of the constant features to 0.
 
-    The rounded mean of a large constant differs from it. The difference would be a new feature, on which
-    predictions depend, and new bags can have other values.
+    The computed mean of a large constant differs from the constant because of rounding. The difference would
+    act as a feature on which predictions depend, and new bags can have other values of it.
     """
     match scaler:
         case RankScaler():
-            # All values get the rank 0.5, from which the same shift is subtracted.
+            # All values get the rank 0.5, and the shift of 0.5 makes it 0.
             for j in np.flatnonzero(is_constant):
                 scaler.cumulative_[j] = np.full(2, 0.5)
                 scaler.shift_[j] = 0.5
         case MinMaxScaler():
             scaler.scale_[is_constant] = scaler.min_[is_constant] = 0.0
-        case _:  # these two divide by `scale_`
+        case _:  # the two remaining scalers divide by `scale_`
             if isinstance(scaler, StandardScaler):
                 scaler.with_std = True
             scaler.scale_ = np.where(is_constant, np.inf, 1.0 if scaler.scale_ is None else scaler.scale_)
@@ -210,7 +211,7 @@ def _moves(scaler: Any) -> bool:
 
 
 class Scaled:
-    """Mixin of estimators with the parameter `scale` that work on scaled instances."""
+    """Mixin for estimators with the parameter `scale`, which use scaled instances."""
 
     scale: Any
     scaler_: Any
@@ -256,8 +257,8 @@ class Scaled:
         largest = max(values.max(initial=0.0), -values.min(initial=0.0))
         if not largest <= LARGEST:  # also true for NaN from overflow in a third-party scaler
             raise ValueError(
-                f"X has values up to {largest:g} after scale={self.scale!r}, but {type(self).__name__} needs "
-                f"values up to {LARGEST:g}, whose powers do not overflow; rescale the features, or use "
-                'scale="minmax".'
+                f"X has values up to {largest:g} after scale={self.scale!r}, but "
+                f"{type(self).__name__} accepts values up to {LARGEST:g}, because powers of larger values "
+                'can overflow; rescale the features, or use scale="minmax".'
             )
         return bags

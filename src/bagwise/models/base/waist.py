@@ -24,7 +24,7 @@ RULE_CONSTRAINT: list[Any] = [StrOptions(set(RULES)), Rule]
 
 
 def has_posterior(estimator: Any) -> bool:
-    """Return whether the rule has latent instance labels; otherwise `posterior_instances` is absent."""
+    """Return whether the rule has latent instance labels; otherwise `posterior_instances` does not exist."""
     rule = getattr(estimator, "rule_", None) or make_rule(estimator.rule)
     return rule.has_latent_labels
 
@@ -44,7 +44,7 @@ class WaistClassifier(ScoreClassifier):
         rule = getattr(self, "rule_", None) or make_rule(getattr(self, "rule", "or"))
         return rule.can_use_absence
 
-    # Without this, compiled code can turn a Ctrl-C into a SystemError, and a surrounding search continues.
+    # Without this, compiled code can turn Ctrl-C into a SystemError, and a surrounding search would continue.
     @interruptible(at_once=True)
     def _bag_log_proba(self, bags: Bags) -> np.ndarray:
         return self.rule_.log_proba(self._log_odds(bags), bags.offsets)
@@ -88,7 +88,7 @@ class WaistClassifier(ScoreClassifier):
         return self._signed(self._by_blocks(X, self._log_odds))
 
     def predict_proba_instances(self, X: BagsLike) -> np.ndarray:
-        """Return the class probabilities of every instance, as `predict_proba`: shape (n_instances, 2)."""
+        """Return the class probabilities of every instance, like `predict_proba`: shape (n_instances, 2)."""
         return self._in_class_order(_both(self._by_blocks(X, self._log_odds)))
 
     def predict_instances(self, X: BagsLike) -> np.ndarray:
@@ -122,7 +122,7 @@ class WaistClassifier(ScoreClassifier):
     def predict_proba_groups(self, X: BagsLike, by: str | ArrayLike) -> np.ndarray:
         """Return the probability that a group of instances contains a positive one, without the bag's label.
 
-        For bags that consist of several parts, such as patients with several slides (`Bags.merge`).
+        Use it for bags that consist of several parts, such as patients with several slides (`Bags.merge`).
 
         Parameters
         ----------

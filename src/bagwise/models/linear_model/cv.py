@@ -37,8 +37,8 @@ _FOLD_TOL = 1e-4
 # With fewer values than this, folds are so short that threads would mostly wait for the interpreter's lock.
 _WORTH_THREADS = 3_000_000
 _WITHOUT_FOLDS = 'Use criterion="bic", which needs no folds.'
-# Relative excess over the base rate's deviance that counts as overconfidence. Smaller differences are within
-# the tolerance of the solvers.
+# A model whose deviance exceeds that of the base rate by more than this fraction is overconfident. Smaller
+# differences are within the tolerance of the solvers.
 _ABOVE = 1e-3
 _NAMES = {"deviance": "cross-validated deviance", "bic": "BIC", "aic": "AIC"}
 
@@ -352,7 +352,7 @@ class MILogisticRegressionCV(LinearBagClassifier):
         """Deviance per held-out bag: shape (n_alphas, n_folds)."""
         if blocks.are_large:
             return self._folds_together(blocks, splits, warm_models, sample, location)
-        # Concurrent folds share the cores, so that the matrix products of a fold use a single thread.
+        # Concurrent folds share the cores, so the matrix products of a fold use a single thread.
         n_jobs = self.n_jobs if blocks.n_values >= _WORTH_THREADS else None
         with blas_threads_for(blocks.n_values if n_jobs in (None, 1) else 0):
             where = {"require": "sharedmem"} if location.is_stored else {"prefer": "threads"}
@@ -439,7 +439,7 @@ def _log_likelihoods(block: Block, path: MILRPath) -> np.ndarray:
 
 
 def base_rate_deviances(training: Training, splits: list[Split]) -> np.ndarray:
-    """Return the deviance per held-out bag of the training folds' share of positive bags, for every fold."""
+    """Return each fold's held-out deviance per bag of predicting the training share of positive bags."""
     _, y, weight = training
     deviances = []
     for train, test in splits:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bagwise._display.pictures import Display
 
 
-# If the penalty has moved the log-odds by more than this many standard errors, bands do not have their level.
+# If the penalty has moved the log-odds by more than this many standard errors, bands are not computed.
 _LARGEST_MOVE = 0.4
 
 
@@ -98,7 +98,7 @@ class Labeler(Shown):
               other rule parameters are fitted again for each tested value. This takes about a hundred passes
               over the training bags for every count.
             - "wald": intervals based on the standard errors, symmetric in the log-odds. They need no passes,
-              but cover less often than `level` if the instance labels are uncertain.
+              but contain the true value less often than `level` if the instance labels are uncertain.
 
             A learned threshold uses neither of them: its band follows from the probabilities of all k.
         counts : array of int, optional
@@ -189,7 +189,7 @@ class Labeler(Shown):
 
 
 def n_plausible_counts(labeler: Labeler) -> int:
-    """Return the number of counts to show, without large counts that hardly any bag has."""
+    """Return the number of counts to show, without large counts that hardly any bag reaches."""
     seen = np.flatnonzero(labeler.expected_bags.sum(axis=0) > 0.5)
     return min(len(labeler.counts), int(seen[-1] if len(seen) else 0) + 2)
 

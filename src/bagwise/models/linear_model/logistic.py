@@ -82,8 +82,8 @@ class LinearBagClassifier(Recorded, WaistClassifier):
         self.scaler_ = fit_scaler(self.scale, blocks)
         if not self.fit_intercept and varying_features(self.scaler_) is not None:
             warn_user(
-                "X has constant features, whose coefficients are zero, and fit_intercept=False: they do not "
-                "replace an intercept; use fit_intercept=True, or remove these features."
+                "X has constant features and fit_intercept=False. The coefficients of constant features are "
+                "always zero, so they cannot replace an intercept; use fit_intercept=True, or remove them."
             )
         rules = make_rule(self.rule).alternatives(bags.offsets, y)
         solver = getattr(self, "solver", "newton")  # some linear models do not have this parameter
@@ -154,10 +154,10 @@ class MILogisticRegression(LinearBagClassifier):
     called lambda in the paper and corresponds to ``1 / C`` of scikit-learn's `LogisticRegression`. If every
     bag has one instance, the two models are the same.
 
-    Use this model to estimate from bag labels which features make an instance positive, and how probable each
-    instance is. With the default rule "or", a bag is positive if at least one of its instances is. The
-    default penalty, the LASSO, excludes features that do not improve the fit. If the boundary between
-    positive and negative instances is far from linear, transform the features first.
+    Use this model to estimate from bag labels which features make an instance positive, and how probable it
+    is that an instance is positive. With the default rule "or", a bag is positive if at least one of its
+    instances is. The default penalty, the LASSO, excludes features that do not improve the fit. If the
+    boundary between positive and negative instances is far from linear, transform the features first.
     `MILogisticRegressionCV` selects `alpha`.
 
     Parameters
@@ -243,8 +243,8 @@ class MILogisticRegression(LinearBagClassifier):
     -----
     An iteration costs a few products with the instance matrix, in the precision in which the instances are
     stored. With an L1 penalty, the solver uses proximal Newton steps on the relevant features. Without an L1
-    penalty, it uses L-BFGS. If there are at least 240 bags for every feature, the fit begins on a sample of
-    the bags and continues with a few Newton steps on all bags, with an L1 penalty or up to 64 features. The
+    penalty, it uses L-BFGS. With at least 240 bags per feature, and with an L1 penalty or at most 64
+    features, the fit begins on a sample of the bags and continues with a few Newton steps on all bags. The
     objective never increases. The paper maximizes the or-likelihood by EM (see `solver`), which has the same
     optima but needs more passes over the data. Log-odds are not clipped, and remain accurate beyond +-700.
 
@@ -395,21 +395,22 @@ class MILogisticRegression(LinearBagClassifier):
         ----------
         X, y, sample_weight : optional
             The training data. They are not needed for a model with ``alpha=0`` that has not been pickled,
-            because it stores a reference to them. If passed, they are compared with the fit, and different
-            data raise an error.
+            because it stores a reference to them. If they are passed but do not match the training data, an
+            error is raised.
         intervals : {"score", "profile", "wald"}, optional
             Kind of tests and intervals. An interval contains the values that the test does not reject.
 
             - "score": score tests, the default if the rule is fixed. A test takes about ten passes over the
               bags, an interval about a hundred.
-            - "wald": based on the standard errors, without further passes. The default with `groups` and if
-              the rule was learned.
+            - "wald": based on the standard errors, without further passes. This is the default with `groups`
+              and for learned rules.
             - "profile": likelihood-ratio tests, at the same cost as "score". They remain valid if the bags
               are separated.
         groups : array of shape (n_bags,), optional
             Group of every bag, such as its patient. Bags of the same group may depend on each other. Standard
             errors then come from the cluster-robust sandwich estimator, and tests and intervals use the t
-            distribution with (number of groups - 1) degrees of freedom. This needs a few dozen groups.
+            distribution with (number of groups - 1) degrees of freedom. At least a few dozen groups are
+            required.
 
         Returns
         -------

@@ -211,7 +211,7 @@ def fit_path(
     # In a fold, further features may be constant.
     warm = {a: w for a, w in (warm_models or {}).items() if w.n_features == problem.n_features}
     with blas_threads_for(blocks.n_values):
-        # A smaller tolerance than for the path, so that the largest alpha is exact.
+        # Use a smaller tolerance than for the path, so that the largest alpha is exact.
         null = blocks.exclusive(fit_null, problem, replace(control, tol=1e-3 * control.tol))
         if isinstance(problem, InMemoryProblem) or not worth_sampling(blocks):
             copy = ColumnCopy.of(problem.design) if isinstance(problem, InMemoryProblem) else None
@@ -254,11 +254,11 @@ def _names(model: Any, n_features: int) -> np.ndarray | None:
 
 
 def _make_grid(alphas: int | ArrayLike, eps: float, alpha_max: float) -> tuple[np.ndarray, bool]:
-    """Return decreasing alphas, and whether they were computed here."""
+    """Return decreasing alphas, and whether this function generated them."""
     if isinstance(alphas, Integral):
         if alphas < 1 or not 0 < eps < 1:
             raise ValueError(f"alphas must be at least 1 and eps between 0 and 1; got {alphas} and {eps}.")
-        # Slightly above the largest alpha, so that rounding errors do not add a feature.
+        # Start slightly above the largest alpha, so that rounding errors do not add a feature.
         top = alpha_max * (1 + 1e-9)
         if not np.isfinite(top):
             raise ValueError("the gradient of the scaled features overflows; rescale X to smaller values.")

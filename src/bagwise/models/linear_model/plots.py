@@ -222,7 +222,7 @@ def plot_odds_ratios(inference: Inference, *, level: float = 0.95, ax: Axes | No
     """
     shown = [i for i, name in enumerate(inference.names) if name != "(intercept)"]
     ax, palette = axes_for(ax, 6.5, 1.2 + 0.38 * len(shown))
-    # Powers of ten, because odds ratios overflow if the bags are nearly separated.
+    # Use powers of ten, because odds ratios overflow if the bags are nearly separated.
     estimate = inference.coef[shown] / np.log(10.0)
     low, high = inference.confidence_interval(level)[shown].T / np.log(10.0)
     first = max(-_FURTHEST, estimate.min(initial=0.0) - _BEYOND)

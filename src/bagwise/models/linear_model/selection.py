@@ -56,8 +56,9 @@ def refit_selected(
     If the same bags are used for the selection and for the tests, p values are too small: of 20 features
     without any effect, half of those that a LASSO keeps may have p < 0.05. `Inference.summary` then starts
     with a warning. With `split`, the selection is repeated on one part of the bags and the model is fitted on
-    the other part. Its p values are valid, but fewer bags are available for the fit. With fewer than ten bags
-    per selected feature in that part, they are too small (docs/inference.md), and a note states this.
+    the other part. The p values of this fit are valid, but fewer bags are available for it. With fewer than
+    ten bags per selected feature in that part, the p values are too small (docs/inference.md), and a note
+    reports this.
 
     Parameters
     ----------

@@ -15,11 +15,11 @@ from bagwise.rules import CountTable, Rule
 
 
 class SoftORLogisticRegression(MILogisticRegression):
-    """Logistic regression of instances with a learned rule from the number of positive instances to labels.
+    """Logistic regression of instances with a learned rule for the number of positive instances in a bag.
 
     The model minimizes the objective of `MILogisticRegression` minus the `log_prior` of the rule, over the
     coefficients and the parameters of the rule. Use it to learn how many positive instances make a bag
-    positive, and with which probability. The models SORLR 1, 2, 3 and ORLR of the paper use the rules
+    positive, and with what probability. The models SORLR 1, 2, 3 and ORLR of the paper use the rules
     "count_table", "count_logistic", "threshold" and "or". ``solver="em"`` is the algorithm of the paper. For
     its kernel version, see docs/count_rules.md.
 

@@ -20,7 +20,8 @@ from bagwise.models.base import affine_map, varying_features
 
 # Larger matrices are never copied, not even partially.
 COPY_BYTES = 64 * 2**20
-# If the mean of a feature is more than this many spreads from zero, the instances are scaled explicitly.
+# If the mean of a feature is more than this many standard deviations from zero, the instances are scaled
+# explicitly.
 _LARGEST_SHIFT = 1e4
 
 
@@ -95,11 +96,11 @@ class Scaling:
         return log_odds_of(X, *self.for_stored(theta))
 
     def pull_back(self, by_instance: np.ndarray, X: Any) -> np.ndarray:
-        """Convert derivatives with respect to log-odds into derivatives in the parameters: one product."""
+        """Convert derivatives in the log-odds to derivatives in the parameters, with one product."""
         return self.gradient_of(sums_over_instances(by_instance, X), by_instance.sum(axis=-1))
 
     def gradient_of(self, by_column: np.ndarray, total: np.ndarray | float) -> np.ndarray:
-        """Convert sums of derivatives times stored features, and of derivatives, to the parameters."""
+        """Convert derivatives in the stored features' coefficients and a constant to the parameters."""
         total = np.asarray(total)[..., None]
         by_coef = self.factor * by_column + self.shift * total
         return np.concatenate([by_coef, total if self.fit_intercept else 0.0 * total], axis=-1)

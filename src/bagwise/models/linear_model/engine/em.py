@@ -51,8 +51,8 @@ def minimize_by_em(
     Parameters
     ----------
     problem : InMemoryProblem
-        The likelihood, under a rule with latent labels and without a ridge. If the rule is learned, it is the
-        start.
+        The likelihood, under a rule with latent labels and without a ridge. A learned rule starts from this
+        rule.
     start : array of shape (n_features + 1,)
         The initial parameters.
     penalty : ElasticNet

@@ -25,8 +25,9 @@ from bagwise.solvers.result import SolverResult, Status
 from bagwise.solvers.smooth import minimize_smooth
 from bagwise.solvers.working_set import ElasticNet
 
-# Steps of the warm-started path, candidates kept after each step, and features of a random start. On noisy-or
-# problems of 100 bags x 3 x 100 features, the result is within 0.1 % of the best of 100 random starts.
+# Number of steps of the warm-started path, of candidates kept after each step, and of features in a random
+# start. On noisy-or problems of 100 bags x 3 x 100 features, the result is within 0.1 % of the best of 100
+# random starts.
 _STEPS, _CARRIED, _SCREENED = 8, 10, 100
 # Tolerance of a random start, relative to the L1 strength.
 _ROUGHLY = 0.01
@@ -91,7 +92,7 @@ class Fit:
     copy : ColumnCopy or None
         A copy of the instances for steps with an L1 norm.
     by_em : bool
-        Whether to use `minimize_by_em`. A search then uses only the starts of `starts`.
+        Whether to use `minimize_by_em`. A search then uses only the starts that `starts` returns.
     """
 
     problem: LinearBagProblem
@@ -185,11 +186,11 @@ def search_l1(
 
     The search follows a path of a few penalties from the largest useful one to that of the problem. At each
     penalty, the starts are the candidates of the previous one (initially `null`, the model without features)
-    and up to `n_init` random starts on the features with the largest gradients (none if `n_init` is 1), until
-    two consecutive random starts reach no new solution. The best distinct solutions are the next candidates.
-    Good basins at one penalty remain good at the next one, so the random starts of all steps are useful. If
-    there is a single optimum, there is a single candidate. If `around` is passed, which is the solution of
-    such a path, the search uses only the final penalty.
+    and random starts on the features with the largest gradients. There are up to `n_init` random starts (none
+    if `n_init` is 1), until two consecutive ones reach no new solution. The best distinct solutions are the
+    next candidates. Good basins at one penalty remain good at the next one, so the random starts of all steps
+    are useful. If there is a single optimum, there is a single candidate. If `around`, the solution of such a
+    path, is passed, the search uses only the final penalty.
     """
     start = problem.point(null if around is None else around)
     # Use one start if there is a single optimum, or if kinks make every step expensive.

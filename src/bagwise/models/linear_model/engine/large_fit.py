@@ -2,7 +2,7 @@
 
 A fit on a sample locates the optima and selects the best of several rules, up to sampling error. A few steps
 of Newton's method, each with one pass over all bags, then lead to an optimum on all bags. This optimum is
-exact: the sample only provides the start. Several solutions on the sample share their passes. A sample is
+exact: the sample only provides the start. Runs from several solutions on the sample share passes. A sample is
 only used if it has many more bags than features. `make_fit` makes this decision.
 """
 

@@ -1,8 +1,8 @@
 """Interface of a linear bag model for the L1 solver: points, exact points, curvature, and fewer columns.
 
 Instances of 1 to 64 MB are copied by columns, scaled and in single precision (`ColumnCopy`). A point is
-computed by an update of the previous one. It is computed again from all instances if the estimated
-rounding error is too large.
+computed by an update of the previous one. It is recomputed from all instances if the estimated rounding error
+is too large.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class LassoProblem:
         return self.bags.near_point(x, log_odds, by_bag, by_instance, gradient, error)
 
     def exact(self, points: Sequence[BagPoint]) -> list[BagPoint]:
-        """Compute all inexact points again from all instances, together."""
+        """Recompute all inexact points from all instances, in one batch."""
         if self._copy is None:
             return list(points)
         inexact = [point for point in points if point.gradient_error]
@@ -103,11 +103,11 @@ class LassoProblem:
     def _compute_exactly(self, x: np.ndarray) -> BagPoint:
         if self._whole is None or self._copy is None:
             return self.bags.point(x)
-        # With a `ColumnCopy`, a copy of fewer columns in double precision does not exist.
+        # With a `ColumnCopy`, there is no copy of fewer columns in double precision.
         return self.enter(self._whole.bags.point(self._scattered(x)))
 
     def _gradient_from(self, base: BagPoint, by_instance: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return the gradient, from the change of derivatives since a point, and the error of the change."""
+        """Return the gradient, from the change in derivatives since a point, and the error of the change."""
         assert self._copy is not None
         change, size = self._copy.pull_back(self.bags.instance_weight, by_instance, base.by_instance)
         gradient = base.gradient - change
@@ -126,9 +126,9 @@ class LassoProblem:
     # ------------------------------------------------------------ fewer columns
 
     def restrict(self, columns: np.ndarray) -> LassoProblem:
-        """Return the likelihood of some coefficients only.
+        """Return the likelihood restricted to some coefficients.
 
-        Return the problem itself if these are most coefficients, or if a copy would be too large.
+        Return the problem itself if these are most of the coefficients, or if a copy would be too large.
         """
         if 2 * len(columns) > self.n_features:
             return self

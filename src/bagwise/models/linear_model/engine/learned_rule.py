@@ -20,7 +20,7 @@ from bagwise.solvers.working_set import ElasticNet
 if TYPE_CHECKING:
     from bagwise.models.linear_model.engine.fit import Fit
 
-# Soft thresholds as starts of a learned rule: the ratio of successive thresholds, and how many are kept.
+# Soft thresholds from which a learned rule starts: ratio of successive thresholds, and number of those kept.
 _SOFT_RATIO, _SOFT_KEPT = 2, 2
 # EM steps of the rule between two fits of the coefficients.
 _RULE_STEPS = 10
@@ -49,10 +49,10 @@ def learn_rule(
     """Minimize over coefficients and rule from the starts of the fit, or from `warm_starts`.
 
     The objective per unit of bag weight is that of `LinearBagProblem` plus an L1 norm minus the log prior of
-    the rule's parameters. Without L1 norm, unconstrained parameters of the rule and coefficients are fitted
-    jointly by L-BFGS. The same pass over the bags computes both gradients (Fisher's identity). Otherwise,
-    fits of the coefficients alternate with EM steps of the rule. A fit by EM uses EM for both. If the
-    parameter of the rule is discrete, the best of several rules is searched for.
+    the rule's parameters. Without an L1 norm, unconstrained parameters of the rule and coefficients are
+    fitted jointly by L-BFGS. The same pass over the bags computes both gradients (Fisher's identity).
+    Otherwise, fits of the coefficients alternate with EM steps of the rule. A fit by EM uses EM for both. If
+    the parameter of the rule is discrete, the best of several rules is searched for.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def go_on(fit: Fit, end: LearnedResult, sample: LinearBagProblem) -> LearnedResu
 
 
 def _best_rule(fit: Fit, rules: Sequence[Rule], warm_starts: Sequence[np.ndarray]) -> list[LearnedResult]:
-    """Fit rules 1, 2, 4, 8, ..., then the neighbors of the best rule, and close rules from all starts."""
+    """Fit rules 1, 2, 4, 8, ..., then the neighbors of the best rule; fit close rules from all starts."""
     best: dict[int, LearnedResult] = {}
     control = fit.control
 

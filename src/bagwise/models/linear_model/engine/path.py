@@ -24,8 +24,9 @@ from bagwise.solvers.working_set import ElasticNet
 
 # Maximum number of grid steps of the upward path beyond the largest alpha.
 _MAX_STEPS_BEYOND = 100
-# On the upward path, this optimality relative to alpha is enough to recognize an optimum. Parameters whose
-# difference relative to the largest is smaller belong to the same optimum.
+# On the upward path, a violation of the optimality conditions up to this, relative to alpha, identifies an
+# optimum. Solutions are the same optimum if their parameters differ by less, relative to the largest
+# parameter.
 _ROUGHLY, _CLOSE = 1e-3, 1e-2
 # Warm models from another path are tried for this many alphas, beginning with the current one.
 _WARM_MODELS = 3
@@ -156,7 +157,7 @@ class Grid(NamedTuple):
 def both_ways_on(
     solver: PathSolver, grid: np.ndarray, warm_models: dict[Any, Any], *, both_ways: bool, beyond: bool
 ) -> Grid:
-    """Compute the path down the grid, back up, and beyond its largest alpha."""
+    """Compute the path down the grid, back up, and beyond the largest alpha."""
     down, last = solver.descend(grid, warm_models)
     if not both_ways or solver.problem.bags.is_convex:
         return Grid(grid, down, [False] * len(grid))

@@ -39,7 +39,7 @@ def make_problem(
     if not blocks.are_large:
         design = make_design(blocks.whole, blocks.offsets, scaler, fit_intercept=fit_intercept)
         problem = InMemoryProblem(design, blocks.y, blocks.weight, rule, ridge=ridge)
-        problem.blocks.n_passes = blocks.n_passes  # continue the count of the passes
+        problem.blocks.n_passes = blocks.n_passes  # continue counting passes
         return problem
     blocks, scaling = scaled_blocks(blocks, scaler, fit_intercept=fit_intercept)
     return LinearBagProblem(blocks, scaling, rule, ridge=ridge)

@@ -17,10 +17,10 @@ from bagwise.models.linear_model.inference.profile import Profile, Quantity
 from bagwise.models.linear_model.inference.table import Inference
 from bagwise.models.linear_model.inference.trust import REMAINS, is_positive_definite, why_no_errors
 
-# Passed bags are accepted as those of the fit if the score statistic at the fit (in squared standard errors)
+# Passed bags are accepted as the training bags if the score statistic at the fit (in squared standard errors)
 # is below the first value, and log-likelihood and total weight agree up to the second (relative) value.
 _LARGEST_SCORE, _SAME = 0.01, 1e-6
-# A larger increase in the log-likelihood means a different optimum, not rounding.
+# A larger increase in the log-likelihood indicates a different optimum, not a rounding error.
 _BETTER = 0.01
 # With fewer bags per parameter, tests reject more often than their level (docs/inference.md).
 _LEAST_BAGS = 10
@@ -43,7 +43,7 @@ def infer(
     intervals: str | None = None,
     groups: ArrayLike | None = None,
 ) -> Inference:
-    """Return the inference for a fitted model; see `MILogisticRegression.inference`."""
+    """Return the results of inference for a fitted model; see `MILogisticRegression.inference`."""
     _check_request(model, intervals, groups)
     groups = aligned("groups", groups, X)
     training, counted, is_given = _bags_of(model, X, y, sample_weight)
@@ -102,7 +102,7 @@ def _check_request(model: Any, intervals: str | None, groups: ArrayLike | None) 
 
 
 def _bags_of(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Training, np.ndarray, bool]:
-    """Return the bags of the fit, the mask of the bags with nonzero weight, and whether X was passed."""
+    """Return the training bags, the mask of the bags with nonzero weight, and whether X was passed."""
     if X is not None:
         if y is None:
             raise ValueError("inference got X without y; pass both as in fit, or neither of them.")
@@ -125,7 +125,7 @@ def _bags_of(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Training, 
 
 
 def _compare_with_fit(model: Any, likelihood: FittedLikelihood) -> None:
-    """Raise an error if the passed bags are not those of the fit."""
+    """Raise an error if the passed bags are not the training bags."""
     comparisons = [("log-likelihood", likelihood.log_likelihood(), model.log_likelihood_)]
     kept = getattr(model, "_kept", None)
     if kept is not None:
@@ -133,9 +133,9 @@ def _compare_with_fit(model: Any, likelihood: FittedLikelihood) -> None:
     for name, value, value_in_fit in comparisons:
         if not abs(value - value_in_fit) <= _SAME * max(1.0, abs(value_in_fit)):
             raise ValueError(
-                f"X, y and sample_weight are not the data of the fit: their {name} is {value:.6g}, but it "
-                f"was {value_in_fit:.6g} in the fit; call inference() without them, or fit the model to "
-                "these bags."
+                f"X, y and sample_weight do not match the training data: their {name} is {value:.6g}, but "
+                f"that of the training data is {value_in_fit:.6g}; call inference() without them, or fit the "
+                "model to these bags."
             )
 
 
@@ -154,7 +154,7 @@ def _information(
         distance = float(score @ np.linalg.solve(information, score))
         if distance > _LARGEST_SCORE and model.converged_ and is_given:
             raise ValueError(
-                f"X, y and sample_weight are not the data of the fit: their score statistic at the fit is "
+                f"X, y and sample_weight do not match the training data: the score statistic is "
                 f"{distance:.3g} instead of 0; call inference() without them, or fit the model to these bags."
             )
     return information, why_no_errors(model, likelihood, information, score)

@@ -162,7 +162,7 @@ class FittedLikelihood:
     # ------------------------------------------------------------ finite differences and original scale
 
     def _moves(self, x: np.ndarray) -> list[tuple[Rule, Rule, float]]:
-        """Return for each parameter of the rule the rules after a step up and down, and the step size."""
+        """Return, for each parameter of the rule, the rules after steps up and down, and the step size."""
         moves = []
         for k in range(self.n_features + 1, len(x)):
             step = np.zeros(len(x))

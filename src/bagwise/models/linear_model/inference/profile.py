@@ -12,11 +12,12 @@ from scipy.special import ndtri
 
 from bagwise.models.linear_model.inference.likelihood import FittedLikelihood
 
-# Lower bound of eigenvalues of the information for scaling the search, relative to the largest eigenvalue.
+# Lower bound for eigenvalues of the information when the search is scaled, relative to the largest
+# eigenvalue.
 _LEAST_SHARE = 1e-4
 # Gradient tolerance, in standard errors, of the search for the other parameters.
 _TOL = 1e-2
-# A limit of an interval is infinite beyond this distance, in log-odds of a typical instance.
+# Interval limits beyond this distance are infinite. The distance is in log-odds of a typical instance.
 _FARTHEST = 500.0
 # Accuracy of the statistic at the limits of intervals.
 _ACCURACY = 3e-3
@@ -57,8 +58,8 @@ class Profile:
       under the model with that value. The log-likelihood excludes prior and ridge. The derivative is
       projected orthogonally to the scores of the other parameters (Neyman's C(alpha) test). The test
       therefore remains valid if a prior or a ridge has influenced the other parameters, or if they are at a
-      boundary. The k parameters are fitted to the labels of n bags, which reduces their apparent variance by
-      the fraction k / n; the statistic is corrected for it.
+      boundary. Fitting k parameters to the labels of n bags reduces the apparent variance of the labels by
+      the fraction k / n; the statistic corrects for this.
 
     Parameters
     ----------

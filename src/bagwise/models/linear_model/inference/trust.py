@@ -19,7 +19,7 @@ _FLATTEST = 1e-10
 _ARRIVED, _MOVES, _STEPS = 1e-3, 0.1, 12
 # Maximum change of log-odds in a step.
 _LONGEST = 2.0
-# Thresholds whose log-likelihood is within this of the best are not excluded: half the 95 % point of chi^2.
+# Thresholds within this log-likelihood of the best are not excluded: half the 95 % quantile of chi^2.
 _NOT_EXCLUDED = 1.92
 # Removed from messages if the result already contains profile likelihoods.
 REMAINS = ' Likelihood ratios are still available: inference(intervals="profile").'
