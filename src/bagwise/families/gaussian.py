@@ -176,13 +176,13 @@ class Gaussian(Family):
         """Concatenate the mean and the lower Cholesky factor, with the logarithms of its diagonal."""
         factor = np.linalg.cholesky(params.covariance)
         np.fill_diagonal(factor, np.log(np.diag(factor)))
-        return np.concatenate([params.mean, factor[np.tril_indices(len(factor))]])
+        return np.concatenate([params.mean, factor[_lower(len(factor))]])
 
     def unpack(self, vector: np.ndarray, params: Any) -> GaussianParams:
         """Convert a vector from `pack` back to parameters."""
         d = len(params.mean)
         factor = np.zeros((d, d))
-        factor[np.tril_indices(d)] = vector[d:]
+        factor[_lower(d)] = vector[d:]
         np.fill_diagonal(factor, np.exp(np.diag(factor)))
         return GaussianParams(vector[:d], factor @ factor.T)
 
@@ -258,6 +258,11 @@ def _expected(
     if not np.isfinite(log_root).all():
         raise np.linalg.LinAlgError(_SINGULAR)
     return filled, log_root, spread
+
+
+def _lower(d: int) -> np.ndarray:
+    """Return the mask of the lower triangle, which is several times faster than `numpy.tril_indices`."""
+    return np.tri(d, dtype=bool)
 
 
 def _whitener(covariance: np.ndarray) -> tuple[np.ndarray, float]:

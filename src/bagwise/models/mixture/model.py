@@ -77,11 +77,9 @@ def unpack_params(family: Family, vector: np.ndarray, params: MixtureParams) -> 
     log_weights = vector[2 : 2 + k].copy()
     for part in params.classes:
         log_weights[part] -= logsumexp(log_weights[part])
-    components, begin = [], 2 + k
-    for component in params.components:
-        size = len(family.pack(component))
-        components.append(family.unpack(vector[begin : begin + size], component))
-        begin += size
+    # Components of one family have vectors of the same length.
+    vectors = vector[2 + k :].reshape(k, -1)
+    components = [family.unpack(*each) for each in zip(vectors, params.components, strict=True)]
     log_rate = vector[:2] - logsumexp(vector[:2])
     return MixtureParams(log_rate, log_weights, components, params.n_positive, params.rule)
 
