@@ -49,7 +49,10 @@ def test_a_picture_is_written(folder, model, kind, tmp_path, capsys):
 
 @pytest.mark.parametrize("model", ["milr", "statistics"])
 def test_bags_of_the_fit_are_judged_by_folds_and_others_by_themselves(folder, model, tmp_path, capsys):
-    for data, message in (("train.csv", "These are the training bags"), ("new.csv", "not the training bags")):
+    for data, message in (
+        ("train.csv", "These are the training bags"),
+        ("new.csv", "not fitted to these bags"),
+    ):
         assert plot(folder, model, data, "calibration", tmp_path / "a.svg", "--json") == 0
         assert message in json.loads(capsys.readouterr().out)["remark"]
 
@@ -96,7 +99,7 @@ def test_other_models_are_shown_the_rules_that_the_data_support(folder, tmp_path
             "has no predict_proba, but a calibration plot needs probabilities",
         ),
         ("milr", "bare.npz", "calibration", "a.png", "has no labels, but the plot needs them"),
-        ("softor", "new.csv", "rule", "a.png", "needs the bags that the model was fitted to"),
+        ("softor", "new.csv", "rule", "a.png", "is computed from the training bags"),
         ("milr", "train.csv", "path", "a.doc", "-o must end in one of"),
     ],
 )

@@ -522,4 +522,4 @@ def test_check_names_what_fit_does_with_three_classes(tmp_path, capsys):
     path = save_bags(tmp_path / "a.npz", bags, np.arange(30) % 3)
     assert main(["check", str(path)]) == 0
     out = text_of(capsys)
-    assert "3 classes. bagwise fit fits models of two classes once per class (one-vs-rest)." in out
+    assert "3 classes. bagwise fit trains binary models once per class (one-vs-rest)." in out

@@ -176,7 +176,7 @@ def test_a_pipeline_is_imported_from_where_its_parts_are(data, tmp_path):
     model = make_pipeline(BagStatistics(), LogisticRegression(C=2.0)).fit(data.bags, data.y)
     text = write_report(model, tmp_path / "a.html", data.bags, data.y, cv=2).read_text()
     assert "from sklearn.pipeline import Pipeline" in text and "from sklearn.linear_model import" in text
-    assert "predicts whole bags, not their instances" in text and "The rule" not in headings(text)
+    assert "predicts bags, not instances" in text and "The rule" not in headings(text)
 
 
 def test_a_rule_that_was_learned_is_drawn(tmp_path):
@@ -422,7 +422,7 @@ def test_groups_that_were_passed_are_not_called_missing(tmp_path, data):
     text = write_report(model, tmp_path / "groups.html", data.bags, data.y, groups=groups, cv=2).read_text()
     assert "no column defines groups of bags" not in text
     assert f"bags of one group were held out together ({len(np.unique(groups))} groups)" in text
-    assert "1 of 7 starts (n_init=5 random ones at most, and solutions of earlier steps) reached" in text
+    assert "1 of 7 starts (n_init=5 random starts at most, plus solutions of earlier steps) reached" in text
 
 
 def test_page_states_that_a_model_can_use_absence(data, tmp_path):

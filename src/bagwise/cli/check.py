@@ -145,8 +145,8 @@ def _advise_labels(report: Report, y: Any, arguments: argparse.Namespace) -> Rep
     if missing.any() and len(classes) == 1:
         text = (
             f"{missing.sum():,} of {len(y):,} bags have no label, and all others are labeled {classes[0]!r}: "
-            "use a model of positive and unlabeled bags, such as --model pu. bagwise compare "
-            "compares these models."
+            "use a model for positive and unlabeled bags, such as --model pu. bagwise compare compares such "
+            "models."
         )
     elif missing.any():
         level, text = (
@@ -158,7 +158,7 @@ def _advise_labels(report: Report, y: Any, arguments: argparse.Namespace) -> Rep
     elif unknown is not None:
         other = next(label for label in classes if label != unknown)
         text = (
-            f"{unknown!r} looks like a missing label. If so, use a model of positive and unlabeled bags: "
+            f"{unknown!r} looks like a missing label. If it is, use a model for positive and unlabeled bags: "
             f"--model pu --positive {join_command([other])}."
         )
     elif len(classes) == 2 and y.dtype.kind not in "biuf":

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = f"""\
 Compare models on the same cross-validation folds, and see which model suits the data. The settings
-of each model are chosen within the training bags. Two baselines are included: the most frequent
-label, and a model that only uses the size of the bag. The output also reports which assumption about
-instances and bag labels the data support.
+of each model are chosen using only the training bags. Two baselines are included: the most frequent
+label, and a model that only uses the size of the bag. The output also reports which assumption
+about instances and bag labels the data support.
 
 {KINDS}
 
@@ -41,10 +41,10 @@ instances and bag labels the data support.
 Without --models, one or two suitable models of each family are compared. The model names are those
 of bagwise fit --model; the last line is the command that fits the best model. Two text labels need
 --positive. Missing values are replaced by medians of the training bags. If some bags have no label
-and all others the same, models of positive and unlabeled bags are compared.
+and all others have the same label, models for positive and unlabeled bags are compared.
 
-The exit status is 0 if all models were compared, 1 if a model failed or a fit issued a warning, 2 if
-nothing was compared, 130 after Ctrl-C."""
+The exit status is 0 if all models were compared, 1 if a model failed or a fit issued a warning, 2
+if nothing was compared, and 130 after Ctrl-C."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -36,9 +36,10 @@ is written as True and all others as False.
       --positive active
 
 Conversion from Parquet to Parquet is streamed, so the data can be larger than memory. SRC can then be
-a folder of Parquet files or a quoted pattern. Rows are sorted if those of a bag are not contiguous.
+a folder of Parquet files or a quoted glob pattern. Rows are sorted if the rows of a bag are not
+contiguous.
 
-The exit status is 0 if DST was written, 2 if not; SRC is never overwritten."""
+The exit status is 0 if DST was written, and 2 otherwise; SRC is never overwritten."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -28,7 +28,7 @@ compiled. It needs no download.
 
   bagwise demo --out digits.html
 
-The exit status is 0, or 2 if an argument is wrong."""
+The exit status is 0, or 2 if an argument is invalid."""
 
 _FEWEST_BAGS = 20
 
@@ -75,9 +75,8 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     sizes = data.bags.sizes
     screen.paragraph(
         f"A bag is a set of {sizes.min()} to {sizes.max()} images of handwritten digits. It is positive if "
-        f"at least one of them is a {data.target}. The models are fitted to the labels of bags, never to "
-        f"labels of images. They predict the labels of new bags, and which images are the "
-        f"{data.target}s."
+        f"at least one of them is a {data.target}. The models are fitted to bag labels, never to image "
+        f"labels. They predict the labels of new bags, and which images are the {data.target}s."
     )
     folds = make_folds(data.bags, data.y, arguments.seed)
     models = REPRESENTATIVES + (VARIANTS if arguments.all else ())
@@ -162,7 +161,7 @@ def _write_page(data: Any, scores: list[ModelScores], arguments: argparse.Namesp
     seed = arguments.seed
     model = MILogisticRegression(random_state=seed).fit(data.bags, data.y)
     held = predict_held_out(model, data.bags, data.y, n_folds=5, seed=seed, keep_models=True)
-    note = "Means over the folds. Instance AUC: ranking of the images, whose labels were not used in fits."
+    note = "Means over the folds. Instance AUC: ranking of the images; no fit used their labels."
     compared = replace(_table(scores), note=note)
     title = f"Which image is the {data.target}?"
     names = (f"no {data.target}", f"with a {data.target}")
@@ -195,8 +194,7 @@ def _draw(data: Any, fold: Any, seed: int, path: Path) -> None:
         subtitle=(
             f"Each row is a held-out bag of handwritten digits; it is positive if it contains "
             f"a {data.target}.\n"
-            "The model was fitted to the labels of other bags only; the labels of images were not "
-            "used."
+            "The model was fitted only to the labels of other bags; image labels were not used."
         ),
         intensity_label=f"P(image is a {data.target}, given the bag's label)",
         truth_label=f"true {data.target} (not shown to the model)",

@@ -50,11 +50,11 @@ Models, with their most important settings:
       --html shapes.html
 
 Two text labels need --positive. For numeric and boolean labels, the larger value is positive;
---positive-above divides a measurement into two classes. With more than two labels, models of two classes
-are fitted once per class (one-vs-rest). With --label A,B,..., a model is fitted for each of several
-0/1 columns. Models of positive and unlabeled bags treat bags without a label as unlabeled. With
---groups, bags of one group (such as a patient) are held out together; name a column that has one
-value per bag. Missing values are replaced by medians, which are stored in the model file.
+--positive-above divides a measurement into two classes. With more than two labels, binary models
+are trained once per class (one-vs-rest). With --label A,B,..., one model is fitted per 0/1 column.
+Models for positive and unlabeled bags also accept bags without a label. With --groups, bags of one
+group (such as a patient) are held out together; name a column that has one value per bag. Missing
+values are replaced by medians, which are stored in the model file.
 
 The exit status is 0 if the model was saved, 1 if it was saved but the fit did not converge or issued
 a warning, 2 if it was not saved, 130 after Ctrl-C."""
@@ -85,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--impute",
         choices=["median", "none"],
         help="replace missing values by the median of the feature, in training and new data (median), or "
-        "reject missing values (none); by default, median if there are any",
+        "reject missing values (none); default: median if values are missing",
     )
     parser.add_argument(
         "--cv",
@@ -154,8 +154,8 @@ def _run(arguments: argparse.Namespace, screen: Screen, move_to_cluster: Callabl
     trusted = _types_to_trust(arguments.out)
     if trusted:
         screen.paragraph(
-            "This model file contains types that are not safe to load from unknown authors. Because you "
-            "wrote it, pass these options to bagwise predict, explain and plot:"
+            "This model file contains types that are unsafe in files from unknown sources. You created this "
+            "file, so pass these options to bagwise predict, explain and plot:"
         )
         screen.line("  " + " ".join(f"--trust {name}" for name in trusted))
     if arguments.html is not None:
@@ -262,7 +262,7 @@ def _table_of_labels(evaluations: dict[str, Evaluation]) -> Table:
         for label, evaluation in evaluations.items()
     ]
     return Table.of(
-        heads, rows, note="Bags: bags with the label. Baseline: accuracy of the more frequent value."
+        heads, rows, note="Bags: number with the label. Baseline: accuracy of the more frequent value."
     )
 
 

@@ -40,13 +40,14 @@ def interpret(evaluation: Evaluation, model: Any) -> list[str]:
     if is_no_better:
         return [
             f"The model is not better than the baseline: it predicts {accuracy['value']:.1%} of the bags "
-            f"correctly, the most frequent label {evaluation.base_rate:.1%}. Try other models: bagwise "
-            "compare shows which suit the data."
+            f"correctly, and always predicting the most frequent label is correct for "
+            f"{evaluation.base_rate:.1%}. Try other models: bagwise compare shows which models suit the data."
         ]
     if accuracy["low"] <= evaluation.base_rate and not (auc is not None and auc["low"] > 0.5):
         return [
             f"The accuracy of {accuracy['value']:.1%} is not clearly better than the baseline "
-            f"({evaluation.base_rate:.1%}): the interval includes it. More bags would show whether it is."
+            f"({evaluation.base_rate:.1%}): the interval includes the baseline. More bags are "
+            "needed to decide."
         ]
     return []
 
@@ -90,6 +91,6 @@ def suggest_ridge(model: Any, n_bags: int, n_features: int) -> list[str]:
         return []
     return [
         f"There are more features ({n_features:,}) than bags ({n_bags:,}), and this LASSO model uses only "
-        "a few of them. Ridge regression uses all, which is often better for features of neural networks: "
-        "--set l1_ratio=0."
+        "a few of them. Ridge regression uses all features, which is often better for features of neural "
+        "networks: --set l1_ratio=0."
     ]

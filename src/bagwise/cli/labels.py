@@ -199,7 +199,7 @@ def _without_label(labels: np.ndarray, missing: np.ndarray) -> str:
     if len(distinct) == 1:
         return (
             f"{n:,} of {len(labels):,} bags have no label, and all others are labeled {str(distinct[0])!r}: "
-            "choose a model of positive and unlabeled bags, such as --model pu."
+            "choose a model for positive and unlabeled bags, such as --model pu."
         )
     return f"{text}."
 
@@ -210,7 +210,7 @@ def _if_unknown(others: list[str], from_unlabeled: bool) -> tuple[str, ...]:
         return ()
     return (
         f"bags labeled {unknown!r} are treated as negative. If some of them may be positive, choose a model "
-        "of positive and unlabeled bags, such as --model pu.",
+        "for positive and unlabeled bags, such as --model pu.",
     )
 
 

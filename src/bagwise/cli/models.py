@@ -89,14 +89,14 @@ MODELS = {
         "BagStatistics", "SVM on these statistics, tuned by cross-validation", compared="bag statistics, SVM"
     ),
     "pu": NamedModel(
-        "PUSetKernelClassifierCV", "positive and unlabeled bags, tuned by cross-validation", True
+        "PUSetKernelClassifierCV", "positive and unlabeled bags; tuned by cross-validation", True
     ),
     "puskc": NamedModel("PUSetKernelClassifier", "the same with fixed settings (degree, alpha)", True),
-    "lsdd": NamedModel("LSDDClassifier", "positive and unlabeled bags, density difference", True),
+    "lsdd": NamedModel("LSDDClassifier", "positive and unlabeled bags; density difference", True),
     "lsdd-cv": NamedModel("LSDDClassifierCV", "the same, tuned by cross-validation", True),
-    "dsdd": NamedModel("DSDDClassifier", "the same, estimates the sign of the difference", True),
+    "dsdd": NamedModel("DSDDClassifier", "the same, but estimates the sign of the difference", True),
     "dsdd-cv": NamedModel("DSDDClassifierCV", "the same, tuned by cross-validation", True),
-    "pumil": NamedModel("PUMILClassifier", "positive and unlabeled bags, finds likely negatives", True),
+    "pumil": NamedModel("PUMILClassifier", "positive and unlabeled bags; finds likely negatives", True),
 }
 
 

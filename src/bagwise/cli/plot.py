@@ -30,7 +30,7 @@ Draw a plot of a model that bagwise fit saved.
 
   bagwise plot shapes.bagwise shapes.csv --what calibration -o calibration.png
 
-The exit status is 0 if the plot was written, 2 if not."""
+The exit status is 0 if the plot was written, and 2 otherwise."""
 
 _FOLDS = 5
 
@@ -103,7 +103,7 @@ def _rule(saved: SavedModel, bags: Any, y: Any, arguments: argparse.Namespace) -
     if getattr(model, "labeler_", None) is not None:
         if not _is_of_fit(saved, bags, y, arguments.file):
             raise CommandError(
-                "the band of a learned rule needs the bags that the model was fitted to; pass them as DATA."
+                "the band of a learned rule is computed from the training bags; pass them as DATA."
             )
         from sklearn.base import clone
 
@@ -121,11 +121,9 @@ def _calibration(saved: SavedModel, bags: Any, y: Any, arguments: argparse.Names
     y = _labels(y, arguments)
     name = saved.about.get("model", saved.path.name)
     if not _is_of_fit(saved, bags, y, arguments.file):
-        return plot_calibration(
-            {name: saved.model}, bags, y
-        ), "These bags are not the training bags of the model."
+        return plot_calibration({name: saved.model}, bags, y), "The model was not fitted to these bags."
     cv = StratifiedKFold(_FOLDS, shuffle=True, random_state=0)
-    remark = f"These are the training bags, so the probabilities are predictions of {_FOLDS} held-out folds."
+    remark = f"These are the training bags, so the plot shows held-out predictions from {_FOLDS} folds."
     return plot_calibration({name: saved.model}, bags, y, cv=cv), remark
 
 

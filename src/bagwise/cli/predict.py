@@ -26,7 +26,7 @@ as in bagwise fit, unless --bag names a different one.
 
   bagwise predict shapes.bagwise new.csv -o predictions.csv
 
-The exit status is 0 if all bags were predicted, 2 if not."""
+The exit status is 0 if all bags were predicted, and 2 otherwise."""
 
 _MOST_ROWS = 20
 

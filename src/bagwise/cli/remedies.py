@@ -38,7 +38,7 @@ _REMEDIES = tuple(
         r"name the features(?: to read)?:? \(?features=\[\.\.\.\]\)?": "name the features with --features",
         r"remove them: keep = bags\.sizes > 0, then bags\[keep\], y\[keep\]": "remove them from the data",
         r"compare them with BagStatistics\(\('size',\)\) alone": (
-            "compare them with the baseline 'size of the bag' of bagwise compare"
+            "compare them with the baseline 'size of the bag' in bagwise compare"
         ),
         r"pass groups=bags\.bag_columns\[.*?\] with GroupKFold \(command line: (--groups .*?)\)": r"use \1",
         r", or merge them: bags\.merge\(.*?\)": "",
@@ -46,7 +46,7 @@ _REMEDIES = tuple(
             "bagwise fit and bagwise compare shuffle them"
         ),
         r", but most bagwise models are binary: wrap them in sklearn\S*RestClassifier or \S*Classifier": (
-            ". bagwise fit fits models of two classes once per class (one-vs-rest)"
+            ". bagwise fit trains binary models once per class (one-vs-rest)"
         ),
         r"\d+ label columns: fit one model per column, y\[:, k\]": (
             "several labels per bag: bagwise fit fits one model per label"
@@ -59,7 +59,7 @@ _REMEDIES = tuple(
         r"explain the model of one label, such as model\.estimators_\[0\]": "choose a label with --label",
         r"pass label=, one of": "choose one with --label:",
         # files and options
-        r"pass coords=, one or two of the available columns": "name one or two columns with --coords, of",
+        r"pass coords=, one or two of the available columns": "choose one or two columns with --coords, from",
         r"coords=": "--coords ",
         r"; pass the folder, with format='\w+'": "; pass the folder that contains them",
         r"use scan_bags \(on the command line: --scan\) to read": "use --scan to read",

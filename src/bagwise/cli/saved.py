@@ -74,7 +74,7 @@ class SavedModel:
 
         model = core_of(self.model)
         if not hasattr(model, "estimators_"):
-            raise CommandError(f"{type(model).__name__} has no model for a single label; use it in Python.")
+            raise CommandError(f"{type(model).__name__} has no separate model per label; use it in Python.")
         of_label = model.estimators_[self.label_names.index(label)]
         return of_label if model is self.model else BagPipeline([*self.model.steps[:-1], ("model", of_label)])
 
@@ -204,8 +204,8 @@ def describe_flat(model: Any, bag: Any) -> str:
     if bag.n_instances < 2 or not np.allclose(values, values[:1], rtol=1e-6, atol=1e-12):
         return ""
     return (
-        "The model predicts the same value for all instances of this bag, so it does not show which of them "
-        "matter: it has learned nothing from them, or it predicts bags only."
+        "The model predicts the same value for all instances of this bag, so it does not show which "
+        "instances matter. It has learned nothing from instances, or it only predicts bags."
     )
 
 

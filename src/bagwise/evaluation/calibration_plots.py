@@ -139,7 +139,7 @@ def _probabilities(name: str, model: Any, X: Any, y: Any, classes: Any, cv: Any)
         fitted_classes = model.classes_
         if not np.array_equal(fitted_classes, classes):
             raise ValueError(
-                f"y has the classes {classes.tolist()}, but {name} has {fitted_classes.tolist()}."
+                f"y has the classes {classes.tolist()}, but {name} was fitted to {fitted_classes.tolist()}."
             )
         return model.predict_proba(X)
     return cross_val_predict(clone(model), X, y, cv=cv, method="predict_proba")

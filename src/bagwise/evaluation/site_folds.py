@@ -68,8 +68,8 @@ def site_folds(
     for index, (train, _) in enumerate(folds):
         if len(np.unique(labels[train])) < len(np.unique(labels)):
             raise ValueError(
-                f"fold {index} has no training bag of one class, because its site has all of them; use fewer "
-                "folds, or another random_state."
+                f"fold {index} has no training bag of one class, because all of them come from its test "
+                "sites; use fewer folds, or another random_state."
             )
     return folds
 

@@ -111,14 +111,14 @@ def _verdict(comparison: Comparison) -> str:
     if behind:
         named = " and ".join(repr(short(difference.name)) for difference in behind)
         text += (
-            f" It is not significantly better than {named}, so the comparison does not show that it learned "
-            "anything."
+            f" It is not significantly better than {named}, so the comparison does not show that the model "
+            "learned anything."
         )
     if comparison.assumption_ is not None:
         text += f" {comparison.assumption_.sentence}"
     text = f"{text} {about_absence(comparison)}".rstrip()
     if not comparison.is_complete:
-        text = f"The comparison is not complete. {text}"
+        text = f"The comparison is incomplete. {text}"
     return text
 
 
@@ -138,9 +138,9 @@ def _compared(comparison: Comparison) -> list[Any]:
         row["seconds"] = "-" if np.isnan(seconds) else f"{seconds:.3g}"
         rows.append(row)
     note = (
-        f"Sorted by {title_of(first)}, best first. vs best: difference from the best model, with p "
-        "(corrected resampled t-test by Nadeau and Bengio, not corrected for multiple comparisons). Seconds: "
-        "time of one fit."
+        f"Sorted by {title_of(first)}, best first. vs best: difference from the best model; p: p value from "
+        "the corrected resampled t-test by Nadeau and Bengio, not corrected for multiple comparisons. "
+        "Seconds: time of one fit."
     )
     parts: list[Any] = [Table("", rows, note, n_text=2)]
     title = f"{title_of(first)} of held-out bags"

@@ -17,7 +17,7 @@ from bagwise.report.subject import Subject, percent, short
 _LEAKS = ("size and label", "groups", "repeated rows", "repeated bags", "order")
 _MOST_CLASSES = 12
 _MOST_DRAWN = 4
-_WIDE_SPREAD = 30  # ratio of sizes above which their axis is logarithmic
+_WIDE_SPREAD = 30  # use a logarithmic axis above this ratio of bag sizes
 
 
 def data_parts(subject: Subject) -> list[Any]:
@@ -152,7 +152,7 @@ def _sizes(subject: Subject) -> Figure:
         return figure
 
     n_left = len(_by_class(subject)) - len(shown)
-    note = f"The {len(shown)} largest classes of {n_left + len(shown)}." if n_left else ""
+    note = f"Only the {len(shown)} largest of {n_left + len(shown)} classes are shown." if n_left else ""
     return Figure("sizes", draw, "Bag sizes", note, is_wide=True)
 
 

@@ -37,7 +37,7 @@ def instance_parts(subject: Subject) -> list[Any]:
     if label_names(subject.model) is not None:
         return [f"{subject.called} predicts several labels per bag, so individual bags are not shown."]
     if instance_model(subject.model) is None:
-        return [f"{subject.called} predicts whole bags, not their instances."]
+        return [f"{subject.called} predicts bags, not instances."]
     chosen = _choose(subject)
     if not chosen:
         return []

@@ -141,8 +141,8 @@ def _inference(subject: Subject) -> list[Any]:
         return []
     if bags.n_features > _MOST_FEATURES or bags.n_instances * bags.n_features > _MOST_VALUES:
         return [
-            "Intervals of the coefficients are omitted because they take long; call model.inference() to "
-            "compute them."
+            "Intervals of the coefficients are omitted because computing them takes long; call "
+            "model.inference() to compute them."
         ]
     try:
         table = model.inference()

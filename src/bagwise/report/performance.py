@@ -35,8 +35,8 @@ def curve_parts(subject: Subject) -> list[Any]:
         parts.append("There are no curves, because unlabeled bags would be counted as negative.")
         return parts
     if held.score is None:
-        why = "more than two classes" if len(held.classes) > 2 else "no scores of bags"
-        parts.append(f"There are no curves: they need scores of two classes, but the model has {why}.")
+        why = "more than two classes" if len(held.classes) > 2 else "no bag scores"
+        parts.append(f"There are no curves: they need scores for two classes, but the model has {why}.")
         return parts
     positive = held.codes == 1
     roc = roc_band(positive, held.score, held.fold, subject.groups)

@@ -38,7 +38,7 @@ def _starts(subject: Subject) -> list[Any]:
     text = f"{n_same} of {len(values)} starts"
     if subject.inner("n_init") not in (None, len(values)):
         # A LASSO path also starts from the solutions of the previous penalty.
-        text += f" (n_init={subject.inner('n_init')} random ones at most, and solutions of earlier steps)"
+        text += f" (n_init={subject.inner('n_init')} random starts at most, plus solutions of earlier steps)"
     text += f" reached the best objective, {best:.6g}"
     if n_same < len(values):
         text += f"; the others ended at most {values.max() - best:.3g} above it"

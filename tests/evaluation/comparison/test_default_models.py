@@ -78,7 +78,9 @@ def test_the_ensemble_is_left_out_if_its_fits_would_take_long_unless_it_is_named
 
 
 def test_names_of_models_are_checked(data, tmp_path):
-    with pytest.raises(ValueError, match="models has the unknown name 'ensembel'; did you mean 'ensemble'"):
+    with pytest.raises(
+        ValueError, match="models contains the unknown name 'ensembel'; did you mean 'ensemble'"
+    ):
         chosen(data.bags, data.y, names=["ensembel"])
     with pytest.raises(ValueError, match=r"unknown name 'qq'; expected 'logistic, or rule', .*'ensemble'"):
         chosen(data.bags, data.y, names=["qq"])

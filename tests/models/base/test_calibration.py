@@ -246,7 +246,7 @@ def test_invalid_plots_are_refused(dependent):
     with pytest.raises(ValueError, match="model has 0 classifiers; expected 1 to 5"):
         plot_calibration({}, bags, y)
     model = MILogisticRegression(random_state=0).fit(bags, y)
-    with pytest.raises(ValueError, match=r"y has the classes \[3, 4\], but \w+ has \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"y has the classes \[3, 4\], but \w+ was fitted to \[0, 1\]"):
         plot_calibration(model, bags, y + 3)
 
 

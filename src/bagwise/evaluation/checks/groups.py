@@ -60,8 +60,8 @@ def check_groups(data: DataSet) -> Finding:
             "note",
             "groups",
             f"{summary}, and {count(len(mixed), 'group')} {'has' if len(mixed) == 1 else 'have'} bags of "
-            f"different labels ({first_few(names[mixed])}). If labels belong to groups, correct them. "
-            f"{keep}.",
+            f"different labels ({first_few(names[mixed])}). If all bags of a group should have the same "
+            f"label, correct the labels. {keep}.",
         )
     return Finding("note", "groups", f"{summary}. {keep}, or merge them: bags.merge({name!r}).")
 

@@ -103,7 +103,7 @@ def check_width(data: DataSet, n_bags: int | None = None) -> Finding:
         "features",
         f"{n_features:,} for {n_bags:,} bags, on similar scales. If most of them matter, like the features "
         "of a neural network, start with a ridge penalty, MILogisticRegression(l1_ratio=0) (command line: "
-        "--set l1_ratio=0). The default (LASSO) selects a few.",
+        "--set l1_ratio=0). The default (LASSO) selects only a few features.",
     )
 
 

@@ -133,8 +133,8 @@ class SplitReport(Shown):
                 sentences.append(f"{overlap.fold}: {', '.join(shared)} in both {first} and {second}.")
         if sentences:
             sentences.append(
-                "Scores on these test bags are too optimistic. Keep all bags of a patient in one part, such "
-                "as with StratifiedGroupKFold or site_folds."
+                "Scores on these test bags are too optimistic. Keep all bags of a patient in one part, for "
+                "example with StratifiedGroupKFold or site_folds."
             )
         if self.without_patient:
             bags = count(len(self.without_patient), "bag")

@@ -190,7 +190,8 @@ def perform(
                 return plan.comparison(cells, is_complete=True)
     except KeyboardInterrupt as stop:
         message = (
-            str(stop) or "the comparison was interrupted; the attribute comparison has the finished models"
+            str(stop)
+            or "the comparison was interrupted; the attribute comparison contains the finished models"
         )
         finished = None if cells is None else plan.comparison(cells, is_complete=False)
         raise ComparisonInterrupted(message, finished) from stop

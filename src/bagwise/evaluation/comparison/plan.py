@@ -71,8 +71,9 @@ def read_labelled(X: Any, y: Any, groups: Any, *, from_unlabeled: bool = False) 
         distinct = np.unique(labels[~unknown])
         if len(distinct) != 1:
             raise ValueError(
-                f"y has no label for {unknown.sum()} of {len(labels)} bags; remove them, as in X[known] and "
-                "y[known]. Missing labels mark unlabeled bags only if all other labels are equal."
+                f"y has no label for {unknown.sum()} of {len(labels)} bags; remove these bags, as in "
+                "X[known] and y[known]. Missing labels mark unlabeled bags only if all other labels are "
+                "equal."
             )
         labels, from_unlabeled = ~unknown, True
     if type_of_target(labels, input_name="y").startswith("continuous"):

@@ -158,7 +158,7 @@ def _named(names: Sequence[str], offered: Sequence[Model]) -> tuple[Model, ...]:
         if name not in by_name:
             near = get_close_matches(name, by_name, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"expected {', '.join(map(repr, by_name))}."
-            raise ValueError(f"models has the unknown name {name!r}; {hint}")
+            raise ValueError(f"models contains the unknown name {name!r}; {hint}")
     return tuple(by_name[name] for name in dict.fromkeys(names))
 
 

@@ -92,7 +92,7 @@ def remarks(comparison: Comparison) -> list[str]:
         summary += f", {len(np.unique(comparison.groups_))} groups kept together"
     summary += f", seed {comparison.seed_}."
     if comparison.best is not None:
-        summary += " vs best: difference from the best model, with p of the corrected resampled t-test."
+        summary += " vs best: difference from the best model, with its p value (corrected resampled t-test)."
     if not comparison.is_complete:
         summary = f"Interrupted: only finished models are shown. {summary}"
     texts = [summary]

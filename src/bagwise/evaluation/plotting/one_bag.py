@@ -116,7 +116,9 @@ def _of_group(model: Any, bag: Bags, group: tuple[str, Any], called: str) -> tup
     groups = group_instances(bag, by)
     chosen = np.flatnonzero(groups.names.astype(str) == str(value))
     if not len(chosen):
-        raise ValueError(f"the bag has no instances with {by} {value!r}; there are {groups.names.tolist()}.")
+        raise ValueError(
+            f"the bag has no instances with {by} {value!r}; expected one of {groups.names.tolist()}."
+        )
     text = f"{by} {value}"
     if hasattr(instance_model(model), "predict_proba_groups"):
         proba, _ = group_probabilities(model, bag, None, by)
