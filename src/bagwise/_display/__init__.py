@@ -1,4 +1,4 @@
-"""Tables and figures as plain values, and functions that show them: text, terminal, plots.
+"""Tables and figures as dataclasses, and functions that display them as text, HTML and plots.
 
 Checks, comparisons, explanations and experiments return the types of `parts`. `text` shows them on a
 terminal, `notebook` in notebooks, and `bagwise.report` writes HTML pages. `bunch` shows scikit-learn's

@@ -21,7 +21,7 @@ _NOTE = f"{_PARAGRAPH};opacity:0.75;font-size:90%"
 
 
 class Shown:
-    """Base class of results: notebooks show it as HTML, ``repr`` and ``print`` as text."""
+    """Base class for results that notebooks show as HTML, and ``repr`` and ``print`` show as text."""
 
     def _parts(self) -> list[str | Table]:
         """Return the paragraphs and tables to show."""
@@ -35,7 +35,7 @@ class Shown:
 
 
 class ShownText(str):
-    """Text that notebooks show in lines, instead of as a quoted string."""
+    """A string that notebooks show as lines of text instead of in quotes."""
 
     def _repr_html_(self) -> str:
         return f'<pre style="overflow-x:auto">{escape(self)}</pre>'

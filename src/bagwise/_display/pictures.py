@@ -107,7 +107,7 @@ def new_panels(width: float, height: float, n_rows: int, n_columns: int, **share
 
 
 def axes_for(ax: Any, width: float, height: float) -> tuple[Any, Palette]:
-    """Return the axes to draw into, `ax` or those of a new figure of this size, and their palette."""
+    """Return the axes to draw into (`ax`, or new axes in a figure of this size) and their palette."""
     if ax is None:
         _, ax = new_axes(width, height)
     _open_frame(ax)

@@ -8,8 +8,8 @@ from typing import Any
 
 from bagwise._display.parts import Table
 
-# Control characters except newlines, which start escape sequences of terminals; characters that change the
-# direction of text or end a line; surrogates, which cannot be encoded.
+# These characters are escaped: control characters except newlines (they start escape sequences of terminals),
+# characters that change the direction of text or end a line, and surrogates (they cannot be encoded).
 _UNPRINTABLE = re.compile(
     r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
@@ -18,7 +18,7 @@ _UNPRINTABLE = re.compile(
 def printable(text: str) -> str:
     r"""Escape characters that could change the state of a terminal or the order of text; newlines are kept.
 
-    Names and ids come from files, which other people may have written. Files keep the exact text.
+    Names and ids come from files that other people may have written. Output files contain the unescaped text.
 
     Examples
     --------

@@ -133,7 +133,7 @@ def _check_splits(arguments: argparse.Namespace, screen: Screen) -> int:
 
 
 def _advise_labels(report: Report, y: Any, arguments: argparse.Namespace) -> Report:
-    """Replace the finding about labels by the next step on the command line where it depends on an option."""
+    """Replace the finding about labels by advice for the command line if it depends on an option."""
     from bagwise.evaluation.checks.report import Finding
 
     text, level = None, "note"

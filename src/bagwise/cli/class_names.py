@@ -1,4 +1,4 @@
-"""Names of the two classes: models are fitted to True and False, output shows the original labels."""
+"""Names of the two classes: models are fitted to True and False, and the output shows the original labels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ClassNames:
     negative: str
 
     def of_labels(self, y: np.ndarray) -> np.ndarray:
-        """Return the class names of labels True and False."""
+        """Return the class names for the labels True and False."""
         import numpy as np
 
         return np.where(y, self.positive, self.negative)

@@ -190,7 +190,7 @@ def _read_models(arguments: argparse.Namespace) -> tuple[dict[str, Any] | None, 
 
 
 def _has_unlabeled(labels: Any) -> bool:
-    """Return whether some bags have no label and all others the same."""
+    """Return whether some bags have no label and all others have the same label."""
     import numpy as np
 
     missing = missing_labels(labels)

@@ -28,7 +28,7 @@ column with the bag's label (--label). The labels can be in a separate table (--
 
 
 def add_data_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that name the columns and files of bags and labels."""
+    """Add the arguments that select the columns and files with bags and labels."""
     parser.add_argument("--bag", metavar="COLUMN", help="column of a table with the bag's id")
     parser.add_argument(
         "--label", metavar="COLUMN", help="column with the bag's label; several labels per bag: A,B,..."
@@ -87,8 +87,8 @@ def load_labelled(
     """Read or scan bags and their labels, which can be missing.
 
     With several label columns (``--label A,B``), the labels are a matrix. Bags in memory keep the label NaN
-    or None if it is missing, unless the options contain `missing`. With `like`, they have the features
-    of that model.
+    or None if it is missing, unless the options contain `missing`. With `like`, the bags are read with the
+    features of that model.
     """
     from bagwise.io import load_bags, scan_bags
 
@@ -106,7 +106,7 @@ def load_labelled(
 
 
 def options_of_scan(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of `scan_bags`; the encoding is that of the table of labels."""
+    """Return the options of `scan_bags`; the encoding applies to the label table."""
     options = dict(options)
     if "sheet" in options:
         raise CommandError("--sheet cannot be combined with --scan: a workbook is read into memory.")

@@ -106,7 +106,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
 
 @contextmanager
 def _doing(task: str, screen: Screen) -> Iterator[None]:
-    """Show what takes time: on a terminal while the block runs, otherwise as a line of output."""
+    """Show the task that is running: on a terminal until the block ends, otherwise as a line of output."""
     if not screen.is_terminal:
         screen.line(f"{task} ...")
     with screen.progress(1) as begin:

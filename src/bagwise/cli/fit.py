@@ -267,7 +267,7 @@ def _table_of_labels(evaluations: dict[str, Evaluation]) -> Table:
 
 
 def _converged(model: Any) -> bool | None:
-    """Return whether the model converged (all models of classes or labels); None if it is unknown."""
+    """Return whether the model converged, or None if unknown; with several models, whether all converged."""
     core = core_of(model)
     parts = [core, *(getattr(core, "estimators_", []) if not hasattr(core, "converged_") else [])]
     states = [bool(part.converged_) for part in parts if hasattr(part, "converged_")]
@@ -303,7 +303,7 @@ def _check_arguments(arguments: argparse.Namespace) -> None:
 
 
 def read_training(arguments: argparse.Namespace) -> tuple[Any, Any]:
-    """Read labeled bags, or scan their files with ``--scan``; labels can be missing, or a matrix."""
+    """Read labeled bags, or scan their files with ``--scan``; labels can be missing, or form a matrix."""
     options = data_options(arguments)
     features = getattr(arguments, "features", None)
     if features is not None:
@@ -339,7 +339,7 @@ def inspect_training(
 ) -> Any:
     """Inspect the data with the names of the two classes; the facts show the original labels.
 
-    Findings that the arguments already address are left out, and notes of the fit are added.
+    Findings that the arguments already address are left out, and notes about the fit are added.
     """
     from dataclasses import replace
 
@@ -385,7 +385,7 @@ def _hold_out(
     arguments: argparse.Namespace,
     begin: Any,
 ) -> list[Any]:
-    """Return the held-out predictions; with several labels, those of a model of each label."""
+    """Return the held-out predictions; with several labels, there is one set per label."""
     from bagwise.evaluation.held_out import predict_held_out
     from bagwise.models.wrappers.imputation import impute_median
 

@@ -73,7 +73,7 @@ def _about_prior(model: Any) -> list[str]:
 
 
 def state_absence(model: Any) -> list[str]:
-    """Return whether the ensemble can use the absence of instances, and the setting without it."""
+    """Return whether the ensemble can use the absence of instances, and how to prevent it."""
     if "assumption" not in model.get_params():
         return []
     from bagwise.models.base.tags import describe_absence

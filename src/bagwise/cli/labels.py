@@ -1,4 +1,4 @@
-"""Labels of bags in the form that models are fitted to."""
+"""Conversion of bag labels to the form that models are fitted to."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # With more distinct values than this, and more than one per five bags, a numeric label is a measurement.
 _MOST_CLASSES = 10
 _BAGS_OF_A_CLASS = 5
-# Labels of bags whose label is not known.
+# Text labels that mean that the label is unknown.
 _UNKNOWN = {
     *("unknown", "unlabeled", "unlabelled", "not labeled", "untested", "not tested", "missing", "undefined"),
     *("unbekannt", "inconnu", "desconocido", "sconosciuto", "?", "na", "n/a", "none", "null", "u"),

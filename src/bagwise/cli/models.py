@@ -107,7 +107,7 @@ def list_models() -> str:
 
 
 def name_of_compared(cls: str, compared: str) -> str:
-    """Return the short name of a default model of `compare`: that of the same model, or of its class."""
+    """Return the short name of the same model as a default model of `compare`, or of one of its class."""
     exact = (name for name, model in MODELS.items() if model.compared == compared)
     of_class = (name for name, model in MODELS.items() if model.cls == cls and not model.compared)
     return next(exact, next(of_class, compared))
@@ -170,9 +170,9 @@ def _make_compared(compared: str, seed: int, in_groups: bool) -> Any:
 
 
 def differing_settings(name: str, estimator: Any, seed: int) -> list[str]:
-    """Return the settings with which `make_model` makes an estimator of a comparison, as "key=value".
+    """Return the settings, as "key=value", with which `make_model` creates an estimator of a comparison.
 
-    Only plain values are compared; the comparison of the models has chosen all others.
+    Only plain values are compared. All other values were set by the comparison.
     """
     ours = _core(make_model(name, [], seed)).get_params(deep=False)
     theirs = _core(estimator)

@@ -121,7 +121,7 @@ def load_saved(arguments: argparse.Namespace) -> SavedModel:
 
 
 def _as_trust_options(match: re.Match[str]) -> str:
-    """Return the list of types of an error message as options."""
+    """Convert the list of types in an error message to command-line options."""
     return "pass " + " ".join(f"--trust {name.strip()[1:-1]}" for name in match[1].split(","))
 
 

@@ -30,7 +30,7 @@ class OutputError(Exception):
 
 @contextmanager
 def writing_output() -> Iterator[None]:
-    """Convert errors of standard output to an `OutputError`, except that the reader has closed the pipe."""
+    """Convert errors of standard output to an `OutputError`, except when the reader has closed the pipe."""
     try:
         yield
     except BrokenPipeError:
@@ -141,7 +141,7 @@ class Screen:
             self._write("\r" + " " * widest + "\r")
 
     def data(self, content: Any) -> None:
-        """Write content as JSON, for scripts; NaN and infinity, which JSON does not have, become null."""
+        """Write content as JSON, for scripts; NaN and infinity, which JSON does not support, become null."""
         self._write(json.dumps(_plain(content), indent=2, allow_nan=False) + "\n")
 
     def error(self, text: str) -> None:
@@ -190,7 +190,7 @@ class DataScreen(Screen):
 
 
 def _plain(content: Any) -> Any:
-    """Convert NumPy values to plain ones, and values that JSON does not have to None or text."""
+    """Convert NumPy values to Python values, and values that JSON does not support to None or text."""
     if isinstance(content, dict):
         return {str(key): _plain(value) for key, value in content.items()}
     if isinstance(content, (list, tuple)):

@@ -74,7 +74,7 @@ def plot_calibration(
     classes = np.unique(y)
     if len(classes) != 2:
         raise ValueError(f"y has {len(classes)} classes; a calibration plot needs two.")
-    column = positive_column(next(iter(models.values())))  # of unfitted models, the class that sorts last
+    column = positive_column(next(iter(models.values())))  # unfitted: the last class in sorted order
     positive = y == classes[column]
     probabilities = {
         name: _probabilities(name, classifier, X, y, classes, cv)[:, [1 + column, column]]

@@ -34,7 +34,7 @@ def write_folder(
     """Let the workers write the tables of their bags as Parquet files in a folder.
 
     The file names sort in the order of the bags. All workers must be able to access the folder. If writing
-    fails, no folder is left.
+    fails, no incomplete folder is left.
     """
     from bagwise._core.files.atomic import replacing_folder
     from bagwise.io._remote import is_address

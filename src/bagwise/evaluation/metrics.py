@@ -1,9 +1,9 @@
-"""Scores of predictions that are estimated from positive and unlabeled bags.
+"""Estimates of prediction scores from positive and unlabeled bags.
 
 All scores rely on two assumptions. First, the unlabeled bags are a random sample of the whole population,
-which includes positive bags; `class_prior` is their share. It is not sufficient to use all bags without a
-label. Second, the labeled positive bags are a random sample of all positive bags. If the easy ones were
-more likely to be labeled, recall would be overestimated.
+which includes positive bags; `class_prior` is their share. The bags that remain after labeling some positive
+bags are not such a sample. Second, the labeled positive bags are a random sample of all positive bags. If
+easy bags were more likely to be labeled, recall would be overestimated.
 """
 
 from __future__ import annotations

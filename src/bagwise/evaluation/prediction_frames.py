@@ -156,8 +156,8 @@ def instance_frame(
     bags : Bags, ScannedBags, or any input that `fit` accepts
         The bags.
     y : array of shape (n_bags,), or (n_bags, n_labels), optional
-        Labels of the bags. They add a column `posterior`: the probability that the instance is positive
-        *given the label of its bag*. It shows which instances made a bag positive.
+        Labels of the bags. If passed, the table has a column `posterior`: the probability that the instance
+        is positive *given the label of its bag*. It shows which instances made a bag positive.
     features : bool, default=False
         Whether to add the features as columns.
     path : path, optional
@@ -302,8 +302,8 @@ def group_frame(
 ) -> Any:
     """Return a table with one row per group of instances, such as each slide of every patient.
 
-    `Bags.merge` makes bags of patients, and stores the slide of every instance in a column. A fit to patients
-    then predicts patients, slides and patches.
+    `Bags.merge` merges the slides of every patient into one bag, and stores the slide of every instance in a
+    column. A model fitted to these bags then predicts patients, slides and patches.
 
     Parameters
     ----------
@@ -312,7 +312,7 @@ def group_frame(
     bags : Bags, or any input that `fit` accepts
         The bags.
     y : array of shape (n_bags,), optional
-        Labels of the bags. They add a column `posterior`.
+        Labels of the bags. If passed, the table has a column `posterior`.
     by : str, or array of shape (n_instances,)
         Name of an instance column, such as "slide", or the group of every instance.
     backend : "pandas", "polars" or dict, optional

@@ -79,7 +79,7 @@ class PUReport:
 
 
 def remarks_of(report: PUReport) -> list[str]:
-    """Return what the interval of the class prior and impossible scores mean, in sentences."""
+    """Return sentences that explain the interval of the class prior and scores outside their range."""
     remarks = []
     if report.overlap:
         remarks.append("Negative bags look like positive bags: the data only bound the prior from above.")

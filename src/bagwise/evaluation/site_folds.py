@@ -32,7 +32,7 @@ def site_folds(
     y : array of shape (n_bags,)
         Labels of the bags.
     sites : array of shape (n_bags,)
-        Site of every bag: hospital, laboratory, scanner.
+        Site of every bag, for example the hospital, laboratory or scanner.
     n_splits : int, default=5
         Number of folds; at most the number of sites.
     groups : array of shape (n_bags,), optional

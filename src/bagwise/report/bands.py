@@ -9,7 +9,8 @@ import numpy as np
 
 LEVEL = 0.95
 _N_DRAWS = 500
-# Maximum number of resamples times bags. For more bags, fewer resamples are drawn, but at least 100.
+# Maximum number of resamples times the number of bags. For more bags, fewer resamples are drawn, but at least
+# 100.
 _MOST_DRAWN_BAGS = 4 * 10**7
 _FEWEST_DRAWS = 100
 _N_POINTS = 201

@@ -34,7 +34,8 @@ def comparison_subject(
 
     If the bags are passed, the best model is fitted to all of them and to the folds of the first repeat, so
     that the report can show predictions of instances. `names` are the names of the two classes; by default,
-    they are derived from the labels. `inspection` are the checks of the bags; by default, they are computed.
+    they are derived from the labels. `inspection` is the result of the data checks; by default, it is
+    computed.
     """
     best = comparison.best
     bags = None if X is None else X if is_scan(X) else as_bags(X)

@@ -13,7 +13,7 @@ from bagwise.evaluation.checks.data import row_blocks
 from bagwise.evaluation.checks.report import Finding, count
 from bagwise.report.subject import Subject, percent, short
 
-# Topics of findings about leaks, which allow label predictions without learning anything.
+# Topics of findings about leaks, which allow models to predict labels without learning from instances.
 _LEAKS = ("size and label", "groups", "repeated rows", "repeated bags", "order")
 _MOST_CLASSES = 12
 _MOST_DRAWN = 4

@@ -167,7 +167,7 @@ def verdict_of(evaluation: Evaluation | None, called: str, names: tuple[str, ...
 
 
 def _with_absence(verdict: str, model: Any, called: str, n_classes: int) -> str:
-    """Append whether a model of two classes can use the absence of instances."""
+    """Append a sentence if a binary model can use the absence of instances."""
     return f"{verdict} {describe_absence(model, called)}".rstrip() if n_classes == 2 else verdict
 
 

@@ -20,7 +20,7 @@ from bagwise.report.repeat import repeat_parts, versions
 from bagwise.report.stability import stability_parts
 from bagwise.report.subject import Subject, names_of
 
-# All reports have the same order, so that readers find the sections.
+# All reports use the same order, so that readers find the sections quickly.
 _ORDER = (
     ("The data", data_parts),
     ("What could leak", leak_parts),

@@ -134,8 +134,9 @@ def calibration_in_groups(
 ) -> tuple[np.ndarray, ...]:
     """Return mean probability, share of positive bags, and limits of the share for bins of probabilities.
 
-    The limits are Wilson's (`share_interval`), which are valid at 0 and 1 and for grouped bags. Resamples are
-    not used because those of few bags often contain no error at all, so their intervals would be too narrow.
+    The limits are Wilson's (`share_interval`), which are valid at 0 and 1 and for grouped bags. They are not
+    computed from resamples: resamples of few bags often contain no errors, so the intervals would be too
+    narrow.
     """
     order, starts = calibration_runs(probability, _N_BINS)
     points = []

@@ -25,7 +25,7 @@ class Subject:
     kicker, title, verdict : str
         Kind of report, its title, and a one-sentence summary.
     tiles : Mapping
-        A few values shown below the verdict: from their names to a text and a remark.
+        Key figures below the verdict: maps names to a text and a remark.
     bags : Bags or ScannedBags, optional
         The data.
     y : array of shape (n_bags,), optional

@@ -10,7 +10,7 @@ from bagwise._display.parts import Page
 
 # Maximum size in bytes: a report should be small enough to be sent by mail.
 _LARGEST = 2 * 10**6
-# If the plots are too large, they are made coarser: dots per inch, and characters per SVG plot.
+# If the plots are too large, they are drawn again with fewer dots per inch and characters per SVG plot.
 _COARSER = ((120, 400_000), (70, 120_000), (40, 50_000))
 
 
@@ -28,7 +28,7 @@ def write_report(
 
     The report is a single, self-contained HTML file. Plots are embedded as SVG, the file needs no network
     connection, and it is smaller than 2 MB for any data. The sections are, in this order: a short summary;
-    the data, and what could leak; models compared; curves of held-out bags with confidence bands, and
+    the data, and possible leaks; the compared models; curves of held-out bags with confidence bands, and
     confusion matrices; individual bags and their instances; the rule; coefficients; stability; and how to
     reproduce the report. Empty sections are omitted. docs/report.md describes the sections.
 
@@ -39,7 +39,7 @@ def write_report(
         cross-validation on `X`; or bags, which are checked for problems (as in ``bagwise check``).
     path : path
         File to write, ending in .html; an existing file is overwritten.
-    X : Bags, or anything that a fit takes, optional
+    X : Bags, or any input that `fit` accepts, optional
         The bags that the model was fitted to. For a comparison, the best model is fitted to all of them, and
         the report shows individual bags with their instances.
     y : array of shape (n_bags,), optional

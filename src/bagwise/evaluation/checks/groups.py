@@ -67,7 +67,7 @@ def check_groups(data: DataSet) -> Finding:
 
 
 def _possible_groups(data: DataSet, columns: dict[str, np.ndarray]) -> Finding:
-    """Check whether a column that is not known by its name has few values for many bags, like groups."""
+    """Check whether a column with an unknown name has few values for many bags, as a column of groups has."""
     for name, values in columns.items():
         is_text = values.dtype.kind in "UO" and all(isinstance(value, str) for value in values.tolist())
         is_identifier = values.dtype.kind in "iu" and _IDENTIFIER.search(name.lower()) is not None

@@ -92,7 +92,7 @@ def check_scales(data: DataSet) -> Finding:
 
 
 def check_width(data: DataSet, n_bags: int | None = None) -> Finding:
-    """Check for more features than bags, on similar scales: many features may matter a little."""
+    """Check for more features than bags, with similar scales: many features may have small effects."""
     n_features = data.bags.n_features
     n_bags = len(data.bags) if n_bags is None else n_bags
     std = data.columns.std[~data.columns.constant & (data.columns.std > 0)]

@@ -117,7 +117,7 @@ def check_order(data: DataSet) -> Finding:
 
 
 def _is_in_blocks(codes: np.ndarray, n_looks: int) -> bool:
-    """Return whether every label is one run of bags, which a random order has with p < 0.001."""
+    """Return whether the bags of each label are contiguous, and a random order has p < 0.001 for that."""
     counts = np.bincount(codes)
     counts = counts[counts > 0]
     n_changes = int((codes[1:] != codes[:-1]).sum())

@@ -23,7 +23,7 @@ _PARTS = {
 }
 _EMPTY = {"", "nan", "none", "null", "na", "n/a"}
 _TRUE, _FALSE = {"true", "1", "1.0"}, {"false", "0", "0.0"}
-# Columns with the id of a bag, the preferred name first.
+# Column names for bag ids, in order of preference.
 _BAGS = (
     "slide_id",
     "slide",
@@ -46,7 +46,7 @@ _SUFFIXES = (".h5", ".hdf5", ".pt", ".pth", ".npy", ".npz", ".csv", ".svs", ".ti
 
 @dataclass(frozen=True)
 class Overlap:
-    """What two parts of a fold share.
+    """Bags and patients that two parts of a fold share.
 
     Attributes
     ----------

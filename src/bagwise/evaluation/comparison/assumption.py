@@ -16,8 +16,8 @@ from bagwise.evaluation.comparison.results import ModelResult
 from bagwise.evaluation.held_out.intervals import mean_test
 from bagwise.models.base.log_loss import log_probability
 
-# A difference is significant below the first p value. With a p value between the two, it remains undecided
-# whether the label depends on the whole bag.
+# A difference is significant below the first p value. Between the two p values, the data do not show whether
+# the label depends on the whole bag.
 _SURE, _DOUBT = 0.01, 0.2
 # Minimum BIC difference in favor of a count; `diagnose_rule` calls such a difference clear.
 _CLEAR_BIC = 6.0

@@ -31,9 +31,9 @@ def compare(
     """Compare models on the same cross-validation folds, to choose one of them.
 
     In each split, each model is fitted to the training bags and evaluated on the held-out bags. Settings such
-    as the penalty or the number of components are chosen within the training bags, so held-out bags have no
-    influence on them. Two baselines are included: the most frequent label, and a logistic regression on the
-    logarithm of the bag size. A model that is not better than the baselines has learned nothing from
+    as the penalty or the number of components are chosen using only the training bags, so held-out bags have
+    no influence on them. Two baselines are included: the most frequent label, and a logistic regression on
+    the logarithm of the bag size. A model that is not better than the baselines has learned nothing from
     instances.
 
     Use this function before you decide on a model. The score of the best model is slightly optimistic,
@@ -47,15 +47,15 @@ def compare(
         Bag labels of two or more classes. If labels are missing (NaN, None) and all other labels are equal,
         the bags are treated as positive and unlabeled.
     models : "default", "positive_unlabeled", list of str or dict, default="default"
-        A dict contains names and unfitted classifiers. A search such as `GridSearchCV` is nested: it runs
-        within the training bags. "default" uses one or two models of each family that suit the data, with
-        small grids of settings. `Comparison.notes_` lists the models that are left out, with the reason.
-        A list selects some of them by the names in the table, such as ``["ensemble", "MI-SVM"]``.
+        A dict contains names and unfitted classifiers. A search such as `GridSearchCV` is nested: it uses
+        only the training bags. "default" uses one or two models of each family that suit the data, with small
+        grids of settings. `Comparison.notes_` lists the models that are left out, with the reason. A list
+        selects some of them by the names in the table, such as ``["ensemble", "MI-SVM"]``.
         "positive_unlabeled" does the same for positive and unlabeled bags. The greater label marks positive
         bags.
     groups : array of shape (n_bags,), optional
         Group of each bag, such as the patient. Bags of one group are never on both sides of a split. This
-        also holds for splits within the training bags.
+        also applies to splits of the training bags.
     cv : int, splitter or list of (train, test), default=5
         Number of stratified folds; fewer folds are used if a class has fewer bags (or groups). Splitters and
         lists of splits work as in scikit-learn, but must not hold out a bag more than once.
@@ -95,12 +95,12 @@ def compare(
 
     **Differences** are paired by split and tested with the corrected resampled t-test of Nadeau and Bengio
     (2003). Training sets overlap, so a plain t-test would report false differences too often. The p values
-    are not corrected for multiple comparisons: among many equal pairs, one in twenty has p < 0.05.
-    docs/compare.md contains the coverage and the error rates in simulations.
+    are not corrected for multiple comparisons: among pairs of equally good models, one in twenty has p <
+    0.05. docs/compare.md contains the coverage and the error rates in simulations.
 
     **Cost**: the number of models times the number of splits times the cost of one model including its
     search, about 10 fits. The models are listed first. The time is then estimated from fits to a few small
-    bags (a factor of three too small or too large), shown before the start and stored in `notes_`.
+    bags (accurate to a factor of three), shown before the start and stored in `notes_`.
 
     References
     ----------

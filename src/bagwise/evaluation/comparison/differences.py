@@ -101,7 +101,7 @@ def paired_differences(
     scoring: str,
     folds: Sequence[tuple[np.ndarray, np.ndarray]],
 ) -> list[Difference]:
-    """Compare all other models that have scores with a reference model."""
+    """Compare a reference model with all other models that have scores."""
     share = mean_test_train_ratio(folds)
     return [
         Difference(

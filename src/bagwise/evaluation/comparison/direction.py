@@ -18,9 +18,10 @@ from bagwise.models.wrappers.pipeline import OnInstances, make_bag_pipeline
 def positive_of_texts(data: Labelled, models: Iterable[Any]) -> Any:
     """Return the positive class of two text labels, or None.
 
-    It is the parameter `positive` of one of the models, if any is set. Otherwise a ridge regression with
-    the rule "or" chooses it from all bags, because the models would choose it again in every fit. None means
-    that the labels are not two text labels, or that the regression cannot be fitted: the models then choose.
+    If a model sets the parameter `positive`, the result is its value. Otherwise, a ridge regression with the
+    rule "or" chooses the class using all bags, because the models could choose different classes in different
+    fits. The result is None if the labels are not two text labels, or if the regression cannot be fitted. The
+    models then choose the class.
     """
     labels = data.classes.tolist()
     if len(labels) != 2 or data.classes.dtype.kind in "biuf":

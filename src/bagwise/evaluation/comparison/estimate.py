@@ -13,25 +13,26 @@ from bagwise.evaluation.comparison.plan import Labelled
 from bagwise.evaluation.comparison.portfolio import Entry, core_of
 from bagwise.evaluation.comparison.running import Cells, Sample, has_run, run_cell
 
-# The sample has about this share of the training instances, so that fits to it cost little compared with the
-# comparison. It has three bags of each class, one for each inner fold, and at least two instances of a bag.
+# The sample contains about this share of the training instances, so that fits to it take little time compared
+# with the comparison. It contains three bags of each class, one for each inner fold, and at least two
+# instances of a bag.
 _SHARE = 0.02
 _OF_A_CLASS = 3
 _OF_A_BAG = 2
 # The first fit of a process also compiles and loads code. If it takes longer than this, it is timed again.
 _SLOW_START = 1.0
-# The time of a fit grows with this power of the number of instances. Fits of at most two seconds consist
-# mainly of work that does not depend on the data, fits of twenty seconds or more of loops over instances.
+# The time of a fit is proportional to this power of the number of instances. Fits of at most two seconds
+# mainly do work that does not depend on the data; fits of twenty seconds or more mainly loop over instances.
 _LEAST_POWER, _MOST_POWER = 0.5, 1.0
 _SHORT, _LONG = 2.0, 20.0
-# These families compute all pairs of instances or bags, so their powers are twice as large.
+# These families compute all pairs of instances or bags, so the exponents are twice as large.
 _OF_PAIRS = ("kernel machine", "neighbors")
 
 
 def small_sample(data: Labelled) -> Sample:
     """Return arguments of `run_cell` for a fit to a few small bags, for estimates and to load compiled code.
 
-    The sample has the smallest bags of each class and, unless the bags are scanned files, only the first
+    The sample contains the smallest bags of each class and, unless the bags are scanned files, only the first
     instances of each bag.
     """
     sizes = np.asarray(data.bags.sizes)
@@ -61,11 +62,11 @@ def small_sample(data: Labelled) -> Sample:
 
 
 def estimate_seconds(cells: Cells, begin: Callable[[str], None] = lambda text: None) -> list[float | None]:
-    """Estimate the seconds of one missing cell of every model that has missing cells.
+    """Estimate the seconds per cell for every model with missing cells.
 
     A model that can estimate its time (`_expected_seconds`) is not fitted. Other models are fitted to a small
-    sample, and the time is extrapolated in the number of instances. Expect an error of a factor of three.
-    The value is None if the model cannot be fitted to the sample.
+    sample, and the time is extrapolated in the number of instances. The estimate can be wrong by a factor of
+    three. The value is None if the model cannot be fitted to the sample.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ from bagwise.models.wrappers.instance_level import with_positive
 from bagwise.persist.checkpoints import CheckpointLike, opened
 from bagwise.persist.checkpoints.identity import described
 
-# Values of `models` other than a dict, and whether the bags are then positive and unlabeled.
+# Text values of the parameter `models`, and whether they require positive and unlabeled bags.
 _MODEL_SETS = {"default": False, "positive_unlabeled": True}
 
 
@@ -49,7 +49,7 @@ class Plan:
     """A comparison before it runs: the validated arguments of `compare`.
 
     `draw` adds the folds and the models, which depend on the seed. `name_of` returns the displayed name of a
-    default model, given the name of its class and its name.
+    default model, given its class name and its own name.
     """
 
     X: Any

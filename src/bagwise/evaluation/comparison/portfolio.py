@@ -44,7 +44,7 @@ class Model:
     assumes : str or None
         What the label of a bag depends on, according to the model; None if it makes no assumption.
     grid : dict
-        Settings among which a comparison chooses, within the training bags.
+        Settings that a comparison tries, using only the training bags.
     make_choosing : callable, optional
         Function that returns a model that chooses its settings itself, given a seed. It replaces `grid`.
     most_instances : float
@@ -75,7 +75,7 @@ class Entry:
 
 
 _COST = [0.1, 1.0, 10.0, 100.0]
-# Maximum number of instances for fits in minutes: kernel SVMs, trees, and searches for prototypes.
+# Maximum number of instances for which kernel SVMs, trees and prototype searches take only minutes.
 _OF_KERNELS, _OF_TREES, _OF_SEARCHES = 8_000, 200_000, 50_000
 
 

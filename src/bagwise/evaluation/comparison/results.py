@@ -45,12 +45,13 @@ class ModelResult:
         model.
     oof : array of shape (n_repeats, n_bags) or (n_repeats, n_bags, n_classes), or None
         Out-of-fold probability of ``classes_[1]``, or of all classes if there are more than two; the score if
-        the model has no probabilities. NaN for bags that no fold holds out; None if the model has neither.
+        the model has no probabilities. NaN for bags that no fold holds out; None if the model has neither
+        probabilities nor scores.
     oof_kind : {"probability", "score"} or None
         Whether `oof` contains probabilities or scores. Scores of different splits come from different models
         and are not comparable.
     choices : list of dict
-        For each split, the settings that were chosen within its training bags.
+        For each split, the settings that were chosen using its training bags.
     error : str or None
         Why the model failed, as a sentence; its scores are then NaN. None if it did not fail.
     warnings : tuple of str

@@ -168,10 +168,11 @@ def run_cell(
 ) -> dict[str, Any]:
     """Fit a clone of a model to the training bags and predict the held-out bags.
 
-    The returned dict contains plain values, so that a checkpoint can store it. It has the outputs for the
-    held-out bags by method name, as in `HeldOut` (None if the model has no such method), and the seconds,
-    choices and warnings. If the model fails, it has the error message instead of outputs. If this process has
-    not fitted the model before, the model is first fitted to `sample`, because the first fit also loads code.
+    The returned dict contains plain values, so that a checkpoint can store it. It contains the outputs for
+    the held-out bags by method name, as in `HeldOut` (None if the model has no such method), and the seconds,
+    choices and warnings. If the model fails, it contains the error message instead of outputs. If this
+    process has not fitted the model before, the model is first fitted to `sample`, because the first fit also
+    loads code.
     """
     if sample is not None and not has_run(estimator):
         run_cell(estimator, *sample)

@@ -110,7 +110,7 @@ def _scorer(scorer: Any, n_classes: int) -> Callable[..., float]:
 
 
 def score_of_split(name: str, scorer: Callable[..., float], held: HeldOut) -> float:
-    """Return the score of one split; NaN if the model lacks the required output, or for only one class."""
+    """Return the score of one split; NaN if the required output is missing or there is only one class."""
     by_bag = score_by_bag(name, held)
     if by_bag is not None:
         return float(by_bag.mean())

@@ -28,7 +28,7 @@ from bagwise.evaluation.comparison.running import format_duration
 from bagwise.models.linear_model import MILogisticRegressionCV
 from bagwise.models.wrappers.imputation import accepts_missing, count_missing, entrance, impute_median
 
-# Maximum number of folds within the training bags for choosing settings.
+# Maximum number of folds of the training bags for choosing settings.
 _INNER_FOLDS = 3
 # Maximum seconds of a fit, for models that can estimate them before the fit.
 _MOST_SECONDS = 120.0
@@ -48,7 +48,7 @@ class Facts:
         Whether the bags are scanned files, whether instances are sparse or have missing values, and whether
         the bags are positive and unlabeled.
     n_inner : int
-        Number of folds for choosing settings within the training bags. Below 2, settings cannot be chosen.
+        Number of folds of the training bags for choosing settings. Below 2, settings cannot be chosen.
     in_groups : bool
         Whether these folds keep groups together.
     n_bags, n_features : int
@@ -106,13 +106,13 @@ def suited_models(
     facts : Facts
         Properties of the data.
     scoring : str or scorer
-        Score that chooses settings within the training bags.
+        Score by which settings are chosen, using only the training bags.
     seed : int
         Seed of the models and of the inner folds.
     names : sequence of str, optional
         Names of the models, which are then used even if a fit takes long. By default, all of them.
     name_of : callable
-        Returns the displayed name of a model, given the name of its class and its name.
+        Returns the displayed name of a model, given its class name and its own name.
     """
     offered: tuple[Model, ...] = (*REPRESENTATIVES, *FURTHER)
     if facts.from_unlabeled:
@@ -188,7 +188,7 @@ def _unsuited(model: Model, plain: Any, facts: Facts) -> str | None:
 
 
 def _choosing(model: Model, facts: Facts, scoring: str | Callable[..., Any], seed: int) -> Any:
-    """Return an estimator that chooses its settings within its training bags."""
+    """Return an estimator that chooses its settings using only its training bags."""
     plain = model.make(seed)
     if facts.n_classes > 2 and not get_tags(plain).classifier_tags.multi_class:
         # BIC needs no folds; `OneVsRestClassifier` would not pass groups to the folds.

@@ -1,4 +1,4 @@
-"""A comparison as a text table of 80 columns, as a data frame, and as a plot."""
+"""A comparison as a text table that is 80 characters wide, as a data frame, and as a plot."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bagwise.evaluation.comparison.comparison import Comparison
 
 WIDTH = 80
-# Longer names are shortened, so that the table fits into 80 columns.
+# Longer names are shortened, so that the table is at most 80 characters wide.
 _LONGEST_NAME = 24
 # Titles of scores.
 TITLES = {"roc_auc": "AUC", "roc_auc_ovr": "AUC", "brier_score": "Brier score", "pu_risk": "PU risk"}
@@ -70,12 +70,12 @@ def _cells(comparison: Comparison) -> list[list[str]]:
 
 
 def as_table(comparison: Comparison) -> Table:
-    """Return the table of all models, which is at most 80 columns wide."""
+    """Return the table of all models, which is at most 80 characters wide."""
     return Table.of(_headings(comparison), _cells(comparison))
 
 
 def as_text(comparison: Comparison) -> str:
-    """Format a comparison as text in 80 columns."""
+    """Format a comparison as text with lines of at most 80 characters."""
     lines = list(table_lines(as_table(comparison)))
     for text in remarks(comparison):
         lines += ["", *textwrap.wrap(text, WIDTH)]
@@ -105,7 +105,7 @@ def remarks(comparison: Comparison) -> list[str]:
 
 
 def about_absence(comparison: Comparison) -> str:
-    """State whether the best of two-class models can use absence, and name the best model that cannot."""
+    """Return whether the best model can use the absence of instances, and the best model that cannot."""
     best = comparison.best
     if best is None or len(comparison.classes_) != 2 or comparison.from_unlabeled:
         return ""

@@ -78,8 +78,8 @@ def explain_bag(
 
     Notes
     -----
-    The cost is a prediction of `n_instances` copies of the bag and, for each of the `n_leading` instances,
-    of one instance per feature.
+    The cost is the prediction of `n_instances` copies of the bag and, for each of the `n_leading` instances,
+    the prediction of one instance per feature.
 
     Examples
     --------

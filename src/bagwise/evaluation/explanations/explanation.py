@@ -200,7 +200,7 @@ def _draw_instances(ax: Any, palette: Palette, explanation: BagExplanation) -> N
     left = np.isfinite(without)
     if explanation.kind == kind:
         ax.axvline(explanation.value, color=palette.chosen, linewidth=1.0, label=f"{kind} of the bag")
-    else:  # probabilities of bags and scores of instances have different scales
+    else:  # bag probabilities and instance scores have different scales
         title += f": {explanation.kind} {explanation.value:.3g}"
         left[:] = False
     if left.any():

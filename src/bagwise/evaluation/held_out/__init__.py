@@ -1,4 +1,4 @@
-"""Scores on held-out bags, with confidence intervals. The command line uses them; none of it is public yet.
+"""Scores on held-out bags, with confidence intervals. The command line uses them. They are not public yet.
 
 The loop over folds is in `bagwise.models.base.held_out`, because models also run it inside their fits.
 `predictions` runs this loop with the folds of ``bagwise fit``. `scores`, `evaluate` and `intervals` compute

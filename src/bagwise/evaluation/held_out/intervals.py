@@ -154,7 +154,7 @@ def _sums(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
 def _design(
     influence: np.ndarray, weight: np.ndarray, groups: np.ndarray | None, n_means: int = 1
 ) -> tuple[float, float]:
-    """Return the design effect (how many correlated bags are worth one independent bag), and a quantile.
+    """Return the design effect (number of correlated bags that replace one independent bag) and a quantile.
 
     Parameters
     ----------
@@ -189,7 +189,8 @@ def _n_equal_groups(weight: np.ndarray, groups: np.ndarray) -> float:
 def _score_interval(value: float, variance: Callable[[float], float], quantile: float) -> Interval:
     """Return the interval of parameters under which the observed value is plausible (score interval).
 
-    The standard error is that under the parameter, not under the observed value. NaN if it is not finite.
+    The standard error is computed at the parameter, not at the observed value. The limits are NaN if it is
+    not finite.
     """
     if not np.isfinite(quantile * variance(0.5)):
         return np.nan, np.nan
