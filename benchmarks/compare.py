@@ -26,7 +26,7 @@ class Comparison:
     Attributes
     ----------
     rows : list of dict
-        One row for every time and memory value of bagwise in the tables: base, head, and their ratio.
+        One row for every bagwise time and memory value in the tables: base, head, and their ratio.
     ratios : dict
         The ratios of all rows, for "time" and "memory".
     failures : list of str
@@ -130,7 +130,7 @@ def _worktree(root: Path, commit: str | None) -> Iterator[Path]:
 
 def _measure(root: Path, tree: Path, name: str) -> dict[tuple, float]:
     """Run one benchmark once with the package from a tree, and return its figures."""
-    # First on the path, so that an installed bagwise is not used.
+    # The tree is first on the path, so that an installed bagwise is not used.
     path = os.pathsep.join(filter(None, [str(tree / "src"), os.environ.get("PYTHONPATH")]))
     environment = os.environ | {"PYTHONPATH": path, COMPARE_VARIABLE: "1"}
     with tempfile.TemporaryDirectory() as folder:
@@ -141,12 +141,12 @@ def _measure(root: Path, tree: Path, name: str) -> dict[tuple, float]:
             raise RuntimeError((done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1])
         result = dict(figure for row in json.loads(file.read_text()) for figure in figures(row))
     if not result:
-        raise RuntimeError("no row contains a time or a memory value of bagwise")
+        raise RuntimeError("no row contains a bagwise time or memory value")
     return result
 
 
 def figures(row: dict) -> Iterator[tuple[tuple, float]]:
-    """Yield the times and memory values of bagwise in a JSON row, each with its key.
+    """Yield bagwise's times and memory values in a JSON row, each with its key.
 
     The key consists of the values before the first time or memory value, the column name and the kind.
     """

@@ -1,4 +1,4 @@
-"""Problems x libraries: every library solves every problem in a separate process.
+"""Run a contest: every library solves every problem in a separate process.
 
 A problem module defines ``KIND`` (selects the solvers of the adapters), ``PROBLEMS`` (arguments of
 `make_data` by name), ``WARM_UP`` (arguments of a small problem), ``make_data(**arguments)`` and

@@ -82,7 +82,7 @@ def _birdsong() -> dict:
     instance_y = np.isin(data.instance_y, np.arange(1, 6)).astype(int)
     y = (np.add.reduceat(instance_y, data.bags.offsets[:-1]) >= 5).astype(int)
     X = StandardScaler().fit_transform(data.bags.instances)
-    # The same penalty as the peer's. The default is weaker and takes more iterations.
+    # Use the same penalty as the peer. The default is weaker and takes more iterations.
     model = SoftORLogisticRegression(alpha=1.0, n_init=1, random_state=0)
     seconds = race(
         3,

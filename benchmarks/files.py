@@ -21,7 +21,7 @@ NOTE = (
     "imports and compilation (see the fit on a hundred bags). With two processor cores, one core reads "
     "blocks ahead."
 )
-# More than 2**23 values, so that they are streamed.
+# Use more than 2**23 values, so that they are streamed.
 N, D, SIZE = pick(2_000_000, 100_000), 100, 10
 PASSES = {"one EM pass, diagonal": "em-diagonal", "one EM pass, full covariance": "em-full"}
 FITS = {

@@ -76,7 +76,7 @@ class _H5py:
 
 
 def _seconds(run, *arguments) -> float:
-    gc.collect()  # otherwise, a collection during one of the calls can double its time
+    gc.collect()  # otherwise, a garbage collection can double the time of a call
     with Stopwatch(processor=True) as watch:
         run(*arguments)
     return watch.seconds

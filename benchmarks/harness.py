@@ -33,7 +33,7 @@ _ENOUGH = 0.5  # seconds for each function in one process, if versions are compa
 
 
 class Figure(str):
-    """A time or a memory value of bagwise in a table: the text to print, and the value for ``--compare``."""
+    """A bagwise time or memory value in a table: the text to print, and the value for ``--compare``."""
 
     kind: str
     value: float
@@ -46,17 +46,17 @@ class Figure(str):
 
 
 def seconds(value: float, digits: int = 2) -> Figure:
-    """Return a time of bagwise, printed in seconds."""
+    """Return a bagwise time, printed in seconds."""
     return Figure(f"{value:.{digits}f}", "time", value)
 
 
 def milliseconds(value: float, digits: int = 1) -> Figure:
-    """Return a time of bagwise (in seconds), printed in milliseconds."""
+    """Return a bagwise time (in seconds), printed in milliseconds."""
     return Figure(f"{1e3 * value:.{digits}f}", "time", value)
 
 
 def megabytes(value: float) -> Figure:
-    """Return memory of bagwise, in MB."""
+    """Return a bagwise memory value, in MB."""
     return Figure(f"{value:.0f}", "memory", value)
 
 

@@ -207,7 +207,7 @@ def lasso(n: int, d: int, repeats: int = 3) -> list[dict]:
 
 
 def run() -> list[dict]:
-    """Run all cells; the largest ones once."""
+    """Run all cells; the largest cells run only once."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         rows = [ridge(*cell) for cell in RIDGE]

@@ -2,9 +2,9 @@
 Compare models and write a report
 =================================
 
-Which type of model suits these molecules, by how much, and is the difference significant? This tutorial
-compares six different models on the same folds, with batches held out together. The result is a table, a
-figure, a statement about what makes a molecule active, and an HTML report to share.
+Which type of model predicts these molecules best, by how much, and is the difference significant? This
+tutorial compares six different models on the same folds, with batches held out together. The result is a
+table, a figure, a statement about what makes a molecule active, and an HTML report to share.
 """
 
 from example_data import write_molecules
@@ -14,9 +14,9 @@ path = write_molecules("molecules.csv", 300, missing=0.0)
 # %%
 # Models with different assumptions
 # ---------------------------------
-# Without ``models``, `compare` selects one or two models from every family and tunes them within the training
-# bags, which takes minutes. Here, six models are listed by name. Three of them assume that one active shape
-# is enough, one assumes that the share of active shapes matters, and two use statistics of the whole
+# Without ``models``, `compare` selects one or two models from every family and tunes them on the training
+# bags only, which takes minutes. Here, six models are listed by name. Three of them assume that one active
+# shape is enough, one assumes that the share of active shapes matters, and two use statistics of the whole
 # molecule.
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -44,22 +44,23 @@ print(comparison)
 # %%
 # Read the figure
 # ---------------
-# Each bar is a 95 % interval for the score of the fitted models on many more molecules; small marks are
+# Each bar is a 95 % interval for the score of the fitted models on new molecules; small marks are
 # splits. Overlapping bars do not mean that two models are equally good, because both are evaluated on the
-# same molecules. Use the column p for this question.
+# same molecules. To compare two models, use the column p.
 bars = comparison.plot()
 bars.figure_.savefig("comparison.png")
 
 # %%
-# Differences from the best model, with a paired test over splits that accounts for overlapping training sets.
+# The table shows differences from the best model, with a paired test over splits that accounts for
+# overlapping training sets.
 for row in comparison.differences()[:4]:
     print(f"{row.name:<25} {row.mean:+.3f} ({row.low:+.3f} to {row.high:+.3f}), p = {row.p:.3f}")
 
 # %%
 # What makes a molecule active?
 # -----------------------------
-# If models that need only one active shape predict better than models of shares or of whole molecules, this
-# is also evidence about the molecules.
+# If models that assume one active shape predict better than the other models, this is also evidence about
+# the cause of activity.
 from textwrap import fill
 
 for sentence in (comparison.assumption_.sentence, *comparison.assumption_.evidence):

@@ -35,8 +35,8 @@ for rule in ("or", bw.Threshold(), "count_logistic"):
 # %%
 # Learn the rule
 # --------------
-# The figure shows the probability that a batch with n faulty parts fails, with intervals. They are wide where
-# there are few data.
+# The figure shows the probability that a batch with n faulty parts fails, with intervals. The intervals are
+# wide where data are scarce.
 model = bw.SoftORLogisticRegression(n_init=1, random_state=0).fit(data.bags, data.y)
 rule = model.labeler_.plot()
 rule.figure_.savefig("rule.png")

@@ -40,8 +40,8 @@ with watched_memory() as from_memory:
 print("identical coefficients:", bool((model.coef_ == twin.coef_).all()))
 
 # %%
-# The figure shows time and memory of both fits. The fit from the file takes longer, because every pass reads
-# the file again. It holds only a few blocks of instances in memory, regardless of the file size.
+# The figure shows the time and memory of both fits. The fit from the file takes longer, because every pass
+# reads the file again. It holds only a few blocks of instances in memory, regardless of the file size.
 import matplotlib.pyplot as plt
 
 figure, ax = plt.subplots(figsize=(7, 3), layout="constrained")

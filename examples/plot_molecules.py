@@ -33,7 +33,7 @@ for model in (bw.MILogisticRegressionCV(cv=3, n_init=1), bw.MIMixture("gaussian_
 # Explain one molecule
 # --------------------
 # *probability* is the probability that the shape is active, independent of its molecule. *without* is the
-# molecule's probability if this shape were removed; it does not depend on labels of shapes.
+# molecule's probability with this shape removed; it does not use shape labels.
 best = bw.make_bag_pipeline(bw.OnInstances(SimpleImputer()), bw.MILogisticRegressionCV(cv=3)).fit(bags, y)
 explanation = bw.explain_bag(best, bags, "0007")
 print(explanation)

@@ -20,7 +20,7 @@ model = bw.MILogisticRegression(alpha=0.0, n_init=1, random_state=0).fit(bags, d
 # %%
 # Several plots in one figure
 # ---------------------------
-# Four panels: a regularization path, odds ratios, an explanation, and a count rule.
+# The four panels show a regularization path, odds ratios, an explanation, and a count rule.
 figure, panels = plt.subplots(2, 2, figsize=(9, 7), layout="constrained")
 bw.plot_path(bw.milr_path(bags, data.y), ax=panels[0, 0])
 bw.plot_odds_ratios(model.inference(bags, data.y), ax=panels[0, 1])
@@ -33,7 +33,7 @@ figure.savefig("panels.pdf")
 # Dark background
 # ---------------
 # Bags of images, for a presentation slide. Plot functions do not open windows or leave state in pyplot; they
-# return the figure that they drew.
+# return the figure.
 digits = bw.load_digit_bags(40, random_state=0)
 reader = bw.MILogisticRegression(n_init=1, random_state=0).fit(digits.bags, digits.y)
 shown = digits.bags[:4]

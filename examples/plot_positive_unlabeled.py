@@ -21,8 +21,8 @@ data = make_positive_unlabeled(full.bags, full.y, **sample)
 # --------------------------------------
 # The model is fitted to 60 reported and 150 unreported devices; the others are held out. A model that treats
 # unreported devices as intact would learn to overlook defects. The report contains the scores that can be
-# estimated without negative bags. Some intact devices look defective, so the devices only limit the share of
-# hidden defects from above. The fit warns of this; here the report states it as well.
+# estimated without negative bags. Some intact devices look defective, so the data only provide an upper
+# bound on the share of hidden defects. The fit issues a warning about this, and the report repeats it.
 import warnings
 
 import bagwise as bw

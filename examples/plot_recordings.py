@@ -3,8 +3,8 @@ Recordings: which species sings when, and how often?
 ====================================================
 
 A biologist has ten-minute recordings. A program split them into syllables and measured the pitch, length,
-sweep and buzz of each syllable. A sheet lists which species were heard in a recording, but not when, and
-whether a wren holds a territory there. This tutorial learns the species of every syllable from the sheet.
+sweep and buzz of each syllable. A sheet records which species were heard in each recording (but not when),
+and whether a wren holds a territory there. This tutorial learns the species of every syllable from the sheet.
 Then it learns how many songs of a wren indicate a territory, because one song is not enough.
 """
 
@@ -33,9 +33,9 @@ pd.Series(right, species, name="accuracy, 40 new recordings").to_frame()
 # %%
 # Species of each syllable
 # ------------------------
-# The model was fitted without labels of syllables. In this simulation, the true species are available. Each
-# row is a true species in new recordings, each column a predicted species. Robins are similar to noise in
-# these features, and the model misses a few of them.
+# The model was fitted without labels of syllables. In this simulation, the true species are available. Rows
+# are the true species in new recordings, and columns are the predicted species. Robins are similar to noise
+# in these features, and the model misses a few of them.
 import numpy as np
 
 proba = model.predict_proba_instances(new)
@@ -80,8 +80,8 @@ rule = counts.labeler_.plot()
 rule.figure_.savefig("territory.png")
 
 # %%
-# Expected and true number of songs; each dot is a recording. The dots are shifted randomly so that they do
-# not overlap.
+# The figure shows the expected and true number of songs; each dot is a recording. The dots are shifted
+# randomly so that they do not overlap.
 expected = counts.predict_count(bags) @ np.arange(bags.sizes.max() + 1)
 sung = np.array(
     [(kinds == "wren").sum() for kinds in np.split(bags.instance_columns["truth"], bags.offsets[1:-1])]

@@ -34,7 +34,7 @@ bw.key_instances(search, test, k=1).head(3)
 # %%
 # Calibration and voting
 # ----------------------
-# Calibrated probabilities of an SVM, and the average of two models.
+# Calibrate the probabilities of an SVM, and average two models.
 calibrated = CalibratedClassifierCV(bw.MISVC(), cv=3).fit(train, y_train)
 print("calibrated:", calibrated.predict_proba(test)[:2].round(2).tolist())
 votes = VotingClassifier([("search", search.best_estimator_), ("svm", calibrated)], voting="soft")

@@ -1,4 +1,4 @@
-"""Reruns of tables and figures from papers, one module per paper; run ``python -m reproduction``.
+"""Rerun tables and figures from papers, one module per paper: ``python -m reproduction``.
 
 Every module of this package with a list ``EXPERIMENTS`` is found automatically. `framework` defines
 experiments, `runner` computes and stores their cells, and `code` decides which stored cells are still valid.

@@ -32,7 +32,7 @@ TITLES = {
 
 
 def run_test(model: str, kind: str, n_bags: int, repeat: int, seed: int) -> dict[str, Any]:
-    """Fit a model, with its tuning, to the training bags of a test; return its AUC on both parts."""
+    """Tune and fit a model on the training bags of a test; return the AUC on training and test bags."""
     drawn = 1000 * seed + repeat
     made = unwrap(MODELS[model])(drawn)
     with warnings.catch_warnings():
@@ -47,7 +47,7 @@ def run_ensemble(model: str, dataset: str, seed: int) -> dict[str, Any]:
 
 
 def cells(settings: Settings) -> list[Cell]:
-    """Return the cells ordered by seed, so that a partial run makes a complete page."""
+    """Return the cells ordered by seed, so that a partial run covers all tests and models."""
     names = QUICK if settings.quick else [name for name in MODELS if _can_run(name)]
     n_bags, n_seeds = (40, 2) if settings.quick else (N_BAGS, N_SEEDS)
     tests = [
@@ -74,7 +74,7 @@ def _can_run(name: str) -> bool:
 
 
 def report(results: Mapping[str, Any], settings: Settings) -> Report:
-    """Make the table of all models, and state what follows from it."""
+    """Make the table of all models, and summarize the results."""
     cells: dict[str, dict[str, list[dict[str, Any]]]] = {}
     tests = {key: value for key, value in results.items() if key.count("-") == 2}
     for key, value in tests.items():
@@ -107,7 +107,7 @@ def _compare_ensembles(results: Mapping[str, Any]) -> list[Table]:
             mean = f"{np.mean(list(values.values())):.{digits}f}"
             rows.append({"model": _title(name), "score": title, **shown, "mean": mean})
     note = (
-        f"One {N_FOLDS}-fold cross-validation, the same folds for both ensembles, default settings. The "
+        f"Both ensembles use default settings and the same folds of one {N_FOLDS}-fold cross-validation. The "
         "labels of these data sets may depend on the whole bag, so the assumption can lower the accuracy."
     )
     return [Table("The ensemble with and without the assumption, on classic data", rows, note, n_text=2)]
@@ -145,7 +145,7 @@ def _cell_row(key: str, value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _findings(complete: Mapping[str, Mapping[str, list[dict[str, Any]]]]) -> str:
-    """State which models pass, by whether they can use absence."""
+    """Summarize which models pass, separately for models that can and cannot use absence."""
     lines = []
     for uses, description in ((False, "that cannot use absence"), (True, "that can use absence")):
         group = {name: by_kind for name, by_kind in complete.items() if _uses_absence(by_kind) == uses}
@@ -154,7 +154,8 @@ def _findings(complete: Mapping[str, Mapping[str, list[dict[str, Any]]]]) -> str
         single = {name: _mean(by_kind["single_concept"]) for name, by_kind in group.items()}
         n_failed = sum(auc < 0.5 for auc in single.values())
         others = "; ".join(_title(name) for name, auc in single.items() if auc >= 0.5)
-        failed = f"{n_failed} of them are below 0.5" + (f", all but: {others}" if n_failed and others else "")
+        exceptions = f"; the exceptions are: {others}" if n_failed and others else ""
+        failed = f"{n_failed} of them are below 0.5{exceptions}"
         both = [
             _title(name)
             for name, by_kind in group.items()
@@ -162,39 +163,39 @@ def _findings(complete: Mapping[str, Mapping[str, list[dict[str, Any]]]]) -> str
         ]
         worst, best = min(single.values()), max(single.values())
         lines.append(
-            f"- **{count(len(group), 'model')} {description}.** On the single concept their test AUC is "
-            f"{worst:.2f} to {best:.2f}; {failed}. Both tests of two concepts are passed (test AUC of at "
-            f"least 0.75) by: {'; '.join(both) or 'none'}."
+            f"- **{count(len(group), 'model')} {description}.** On *single concept*, their test AUC is "
+            f"{worst:.2f} to {best:.2f}; {failed}. Models that pass both tests with two concepts (test "
+            f"AUC of at least 0.75): {'; '.join(both) or 'none'}."
         )
     return "\n".join(lines)
 
 
 _TEXT = """
-The three tests are those of `make_assumption_bags`: the training bags contain a signal that a model of
-the assumption must not use, and the test bags reverse it. In *single concept*, negative training bags
-contain poison: a model that uses the absence of poison is perfect on the training bags, and wrong on
-every test bag. In *multiple concepts*, a bag is positive if it contains two concepts, and the poison is
-the same. In *false frequency*, the number of concept instances misleads.
+The three tests use bags from `make_assumption_bags`. The training bags contain a signal that a model must not
+use under the tested assumption, and the test bags reverse this signal. In *single concept*, negative training
+bags contain poison: a model that uses the absence of poison classifies all training bags correctly and all
+test bags incorrectly. In *multiple concepts*, a bag is positive if it contains both concepts, and the poison
+is the same. In *false frequency*, the number of concept instances is misleading.
 
 Each model is fitted to {n_bags} bags with 16 features and tested on {n_bags} others, with {n_seeds}
-seeds. The models are those of the [leaderboard](leaderboard.md), with the same tuning: by accuracy in
-three folds within the training bags. The folds contain the forbidden signal as well, as they would in
-practice: cross-validation cannot detect that a signal of the training data will be absent later.
+seeds. The models are those on the [leaderboard](leaderboard.md). They are tuned in the same way, by
+accuracy in three folds of the training bags. As in practice, these folds also contain the forbidden
+signal: cross-validation cannot detect that a signal in the training data will be absent later.
 
 {findings}
 
-What follows for a user:
+Recommendations:
 
-- If a bag is positive because of what it *contains* (a tumor, a malicious file), and negative bags may
-  contain markers that positive ones do not have (a pen mark, a stain, a benign program), use a model that
-  cannot use absence, or `BagEnsembleClassifier(assumption="standard")`. A high accuracy in
+- A bag may be positive because of what it *contains* (a tumor, a malicious file), while negative bags
+  may contain markers that positive bags do not have (a pen mark, a stain, a benign program). In this case,
+  use a model that cannot use absence, or `BagEnsembleClassifier(assumption="standard")`. A high accuracy in
   cross-validation is not enough.
 - If bags need two kinds of instances, models with one score per instance cannot represent the rule. They
   can pass *multiple concepts*, because a positive bag contains more concept instances, and then fail
-  *false frequency*. Use a model of the whole bag, and check that nothing in the data indicates the label
-  by its absence.
+  *false frequency*. Use a model of the whole bag, and check that the absence of an instance does not
+  indicate the label.
 - `bagwise.testing.check_assumption(model)` runs a test on any model, and `can_use_absence(model)` returns
-  the tag.
+  whether the model can use absence.
 """
 
 EXPERIMENTS = [

@@ -34,48 +34,51 @@ _LOOKED_AT = """\
 newsgroups. No choice used scores on birdsong.
 
 1. A nested study on the five classic sets, with different shuffles, showed that averaging settings is better
-   than choosing a single setting. It also led to the temperature .02 and to voting between families.
+   than choosing a single setting. It also led to the temperature .02 and to families that vote.
 2. The first ensemble was fixed before any result was computed here. It used the families of statistics and
    sets with equal votes, prototypes where they were better, and the penalties 1, 5 and 25. We then examined a
    quick run and one shuffle of all problems. The accuracy was .837 on the five sets and .761 on the
-   newsgroups. The slopes were .57 to .71 on four newsgroups.
+   newsgroups. The calibration slopes were .57 to .71 on four newsgroups.
 3. We examined the five sets again on four shuffles that are not used here, using the scores on bags held out
    within fits. This led to larger penalties and to two separate families: one for minima and maxima, one for
    means and spreads. It also led to a third scaling (instances scaled to the range 0 to 1) and to the family
    of distances.
-4. One shuffle reached .847 on the five sets and .769 on the newsgroups. The log-odds on the newsgroups were
-   still too large (slopes of .58 to 1.0). On comp.graphics, 81 % of the bags held out within fits were
-   classified correctly, but only 67 % of the bags in the outer folds. The reason was that columns were scaled
-   once for all folds: a word that occurs in a single bag identifies that bag. Since then, every fold has been
-   scaled separately.
-5. Four shuffles of the five sets then reached .849, with families weighted by softmax(mean log-likelihood /
-   .05). Nested cross-validation on two shuffles that are not used here showed that equal votes are better
-   (.856 instead of .851, log loss .326 instead of .332). It also showed that the penalty 1 can be dropped.
-6. Three shuffles of the five sets reached .854, and one shuffle of the newsgroups reached .757. The slopes
-   were .91 to 1.33; the largest were on Musk2 and talk.religion.misc. We then examined two other shuffles of
-   Musk1 and Musk2 and one of the other three sets. The final calibration factor is more accurate with half of
-   Platt's label smoothing (mean slope 1.12 instead of 1.23). This changes no predicted label.
+4. The accuracy of one shuffle was .847 on the five sets and .769 on the newsgroups. The log-odds on the
+   newsgroups were still too large (slopes of .58 to 1.0). On comp.graphics, 81 % of the bags held out within
+   fits were classified correctly, but only 67 % of the bags in the outer folds. The reason was that columns
+   were scaled once for all folds: a word that occurs in a single bag identifies that bag. Since then, every
+   fold has been scaled separately.
+5. The accuracy on four shuffles of the five sets was then .849, with families weighted by softmax(mean
+   log-likelihood / .05). Nested cross-validation on two shuffles that are not used here showed that equal
+   votes are better (.856 instead of .851, log loss .326 instead of .332). It also showed that the penalty 1
+   can be dropped.
+6. The accuracy was .854 on three shuffles of the five sets and .757 on one shuffle of the newsgroups. The
+   slopes were .91 to 1.33; the largest were on Musk2 and talk.religion.misc. We then examined two other
+   shuffles of Musk1 and Musk2 and one of the other three sets. The final calibration factor is more accurate
+   with half of Platt's label smoothing (mean slope 1.12 instead of 1.23). This does not change any predicted
+   label.
 7. We ran the ten shuffles that are used here on all problems, with the five families of that version. The
    accuracy was .858 on the five sets, .757 on the newsgroups and .942 on birdsong. On five newsgroups, that
-   ensemble was worse than some of the 35 models on the leaderboard. The largest deficits were relative to
-   SVMs on minima and maxima of instance ranks.
+   ensemble was worse than some of the 35 models on the leaderboard. The difference was largest for SVMs
+   on minima and maxima of instance ranks.
 8. These ranks became a sixth family, based on one shuffle that is not used here. On the newsgroups, the
    accuracy was .770 instead of .756 (log loss .489 instead of .523). On the five sets, it was .855 instead of
    .856 (log loss .319 instead of .315). We tried more variants on the same shuffle and rejected them: ranks
    within the family of extremes, means and spreads of ranks, a family of Fisher vectors, the best three or
    four families, dropping families that are uninformative on held-out bags, and votes weighted by
    softmax(mean log-likelihood / t) with t from .02 to 1.
-9. In step 7, two species had slopes of 1.16 and 1.28. They occur in a fifth of the recordings, and the final
-   calibration factor multiplied the whole log-odds, including the class frequency. We therefore used twelve
-   other problems in which a fifth to a quarter of the bags are positive: four labels from MSCV2, three
-   classes from Corel, and Elephant, Fox and Tiger with 33 positive bags (five folds, six families). On these
-   problems, it is better to multiply only the evidence beyond the class frequency: accuracy .903 instead of
-   .900, log loss .232 instead of .235, slope 1.07 instead of 1.15, intercept .02 instead of .34. The change
-   does not affect problems with equally frequent classes.
+9. In step 7, the calibration slopes of two species were 1.16 and 1.28. They occur in a fifth of the
+   recordings, and the final calibration factor multiplied the whole log-odds, including the class frequency.
+   We therefore used twelve other problems in which a fifth to a quarter of the bags are positive: four labels
+   from MSCV2, three classes from Corel, and Elephant, Fox and Tiger with 33 positive bags (five folds, six
+   families). On these problems, it is better to multiply only the evidence beyond the class frequency:
+   accuracy .903 instead of .900, log loss .232 instead of .235, slope 1.07 instead of 1.15, intercept .02
+   instead of .34. The change does not affect problems with equally frequent classes.
 
-So birdsong is the fairest test, but not a blind one. It was examined only in steps 2 and 7. Its slopes
-motivated step 9, which was then decided on other data. The five sets and the newsgroups show how the recipe
-performs on the data that it was developed on. To save time, birdsong is limited to the five species (of ten)
+Birdsong is therefore the fairest test, but not a blind one. It was examined only in steps 2 and 7. Its slopes
+were the reason for step 9, but the decision was based on other data. The five sets and the newsgroups show
+how the recipe performs on the data that it was developed on. To save time, birdsong is limited to the five
+species (of ten)
 that occur in at least a hundred recordings."""
 
 # Cell results by problem and model: one result for every shuffle.
@@ -127,8 +130,9 @@ def _ensemble_table(cells: CellResults) -> Table:
     return Table(
         "The ensemble",
         rows,
-        "Accuracy in percent and AUC (mean over folds), with standard errors over shuffles; log loss and "
-        "calibration slope over all held-out bags in a shuffle; processor seconds per fit. The slope is "
+        "The table shows accuracy in percent and AUC (mean over folds), with standard errors over "
+        "shuffles. Log loss and calibration slope are computed over all held-out bags in a shuffle, and "
+        "times are processor seconds per fit. The slope is "
         f"omitted (-) if fewer than {FEW_WRONG} bags are misclassified.",
     )
 
@@ -206,8 +210,9 @@ def _best_table(name: str, cells: CellResults) -> Table:
         f"The best single model on each problem: {GROUPS[name]}",
         rows,
         "The best single model is chosen on the same folds that are shown, so its accuracy is optimistic. "
-        "For every bag, we take the difference between the two models in the share of shuffles with a "
-        "correct prediction. The table shows the mean of these differences and its standard error over bags.",
+        "For every bag and model, we compute the share of shuffles with a correct prediction, and "
+        "then the difference between the two models. The table shows the mean of these differences and its "
+        "standard error over bags.",
     )
 
 

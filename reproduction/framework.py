@@ -93,7 +93,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Experiment:
-    """Rerun of one table or figure from a paper.
+    """An experiment that reruns one table or figure from a paper.
 
     Attributes
     ----------

@@ -88,7 +88,7 @@ def load(dataset: str, n_bags: int, seed: int) -> Judged:
 
 
 def draw_slides(n_slides: int, seed: int) -> Judged:
-    """Draw slides of patches; a tumour is a small round region in which the features are shifted.
+    """Draw slides of patches; a tumor is a small round region in which the features are shifted.
 
     Every slide has an offset of its features (its stain), which does not depend on its label.
     """
@@ -110,7 +110,7 @@ def draw_slides(n_slides: int, seed: int) -> Judged:
 
 
 def run_model(dataset: str, model: str, n_bags: int, n_folds: int, repeat: int, seed: int) -> dict[str, Any]:
-    """Predict the instances of held-out bags by models that are tuned on the labels of training bags."""
+    """Predict the instances of held-out bags with models that are tuned on the training bags."""
     drawn = 1000 * seed + repeat
     data = load(dataset, n_bags, drawn)
     kind, fold_values = "", []
@@ -164,7 +164,7 @@ def calibration(p: np.ndarray, truth: np.ndarray) -> dict[str, float]:
 
 
 def cells(settings: Settings) -> list[Cell]:
-    """Return the cells ordered by repetition, so that a partial run makes a complete page."""
+    """Return the cells ordered by repetition, so that a partial run covers all models and data sets."""
     names = QUICK if settings.quick else [name for name in MODELS if _can_run(name)]
     sets = ("digits", "slides") if settings.quick else DATASETS
     n_bags, n_folds, n_repeats = (30, 2, 2) if settings.quick else (N_BAGS, N_FOLDS, N_REPEATS)
@@ -201,29 +201,34 @@ def report(results: Mapping[str, Any], settings: Settings) -> Report:
     complete = [name for name in MODELS if all((dataset, name) in by_cell for dataset in sets)]
     tables = []
     for score, title, note in (
-        ("auc", "AUC of instances", "All instances of held-out bags, of positive and of negative ones."),
+        (
+            "auc",
+            "AUC of instances",
+            "The AUC is computed over all instances in positive and negative held-out bags.",
+        ),
         (
             "auc_within",
             "AUC within positive bags",
-            "Pairs of a positive and a negative instance of the same bag: which instance is it?",
+            "The AUC is computed over pairs of a positive and a negative instance from the same bag.",
         ),
         (
             "precision",
             "Average precision of instances",
-            "The last row is the share of positive instances, the average precision of a random order.",
+            "The last row is the share of positive instances, which is the average precision of a random "
+            "order.",
         ),
         (
             "log_loss",
             "Log loss of instance probabilities",
-            "Relative to always predicting the share of positive instances, so values below 1 are better. "
-            "Only models with probabilities of instances.",
+            "The log loss is divided by that of a constant prediction, the share of positive instances; "
+            "values below 1 are better. The table contains only models that predict instance probabilities.",
         ),
         (
             "slope",
             "Calibration slope of instance probabilities",
-            "Slope of a logistic regression of the true labels on the log-odds: 1 for calibrated "
-            "probabilities, below 1 if they are too extreme, negative if they are misleading. Values are "
-            "limited to -1 to 10. Slopes nearest to 1 come first.",
+            "The slope is from a logistic regression of the true labels on the log-odds. It is 1 "
+            "for calibrated probabilities, below 1 if they are too extreme, and negative if they are "
+            "misleading. Values are limited to -1 to 10. Slopes nearest to 1 come first.",
         ),
     ):
         rows = _rows(by_cell, sets, complete, score)
@@ -250,7 +255,7 @@ def _means(by_cell: Any, sets: list[str], name: str, score: str) -> list[float]:
 
 
 def _values(cells: list[dict[str, Any]], score: str) -> np.ndarray:
-    """Return a score of all repetitions; slopes of useless probabilities can be huge and are limited."""
+    """Return a score of all repetitions; slopes are limited, because they can be huge."""
     values = np.array([cell[score] for cell in cells])
     return np.clip(values, -1.0, 10.0) if score == "slope" else values
 
@@ -284,25 +289,25 @@ def _findings(by_cell: Any, sets: list[str], names: list[str]) -> str:
 
 
 _TEXT = """
-No model sees the label of an instance. Models are fitted to {n_bags} bags per data set (half of them
-positive) in stratified {n_folds}-fold cross-validation over bags, with {n_repeats} repetitions on other
-bags and folds. As on the [leaderboard](leaderboard.md), they are tuned within the training bags, by the
-accuracy of *bag* labels in three folds. The instances of held-out bags are then scored, without the label
-of their bag, and compared with the true labels.
+Instance labels are not used in any fit. Models are fitted to {n_bags} bags per data set (half of them
+positive) in stratified {n_folds}-fold cross-validation over bags, with {n_repeats} repetitions on
+different bags and folds. As on the [leaderboard](leaderboard.md), the models are tuned on the training bags
+only, by the accuracy of *bag* predictions in three folds. They then score the instances of held-out bags
+without using bag labels, and these scores are compared with the true instance labels.
 
 - *digits*: bags of handwritten digits (`load_digit_bags`); positive instances are nines.
-- *birdsong*: recordings in which a brown creeper sings or not (HJA birdsong); only the segments whose
-  species is known are judged.
+- *birdsong*: recordings with or without a brown creeper (HJA birdsong); only segments of known
+  species are evaluated.
 - *mscv2*: pictures with or without grass (MSCV2); positive instances are segments of grass.
 - *slides*: simulated slides of 25 to 49 patches with 16 features. A tumor is a round region of a few
-  patches in which the features are shifted. Every slide has its own stain.
+  patches in which the features are shifted. Every slide has a different stain.
 
 {findings}
 
-SVMs, boxes, MILES, the network and the ensembles predict scores of instances and not probabilities, so
-they are not in the tables of log loss and slope. Models of the whole bag are missing here, because they
-do not predict instances. The data sets are small samples, so that the page takes minutes: differences of
-a few hundredths are not significant.
+SVMs, boxes, MILES, the network and the ensembles predict instance scores instead of probabilities, so
+the tables of log loss and slope do not include them. Models of whole bags are not included, because they
+do not predict instances. The samples are small, to limit the run time to minutes. Differences of a few
+hundredths are therefore not significant.
 """
 
 EXPERIMENTS = [

@@ -91,7 +91,7 @@ def cell_of(run: Callable[..., Any], dataset: str, repeat: int, n_folds: int, se
 
 
 def cells(settings: Settings) -> list[Cell]:
-    """Return the cells ordered by repetition, so that a partial run makes a complete page."""
+    """Return the cells ordered by repetition, so that a partial run covers all models and data sets."""
     if settings.quick:
         return [
             cell_of(run, "musk1", repeat, 2, settings.seed)
@@ -108,7 +108,7 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def _repeats(run: Callable[..., Any], dataset: str) -> int:
-    """Return how often a model is cross-validated on a data set."""
+    """Return the number of cross-validations of a model on a data set."""
     return min(FEWER.get(run.__name__, N_REPEATS), N_REPEATS if dataset in CLASSIC else N_REPEATS_NEWS)
 
 
@@ -156,7 +156,7 @@ def _rankings(board: Board) -> list[tuple[str, Ranking]]:
 
 
 def _missing(board: Board) -> str:
-    """Describe the results that are missing on a page made from only some of the cells."""
+    """Describe the missing results on a page that is based on only some of the cells."""
     gaps = sum((dataset, model) not in board.cells for dataset in board.datasets for model in board.titles)
     lacking = [dataset for dataset in (*CLASSIC, *NEWSGROUPS) if dataset not in board.datasets]
     if not gaps and not lacking:
@@ -189,13 +189,13 @@ shuffles. A complete run has ten repetitions on the classic data sets and three 
 have three repetitions on all data sets. The tables show the number of repetitions on this page. All models
 use the same folds.
 
-Models are tuned by their accuracy in 3 stratified folds within the training bags, with these grids. C for
-SVMs on bag vectors and on whole bags: 0.1, 1, ..., 1000. C for instance-level SVMs: 1, 10, 100 (sbMIL: 1,
-10). Ridge penalties: 1, 10, 100 (SORLR: 10). C for ridge logistic regressions: 0.1, ..., 1000 on vectors and
-0.001, ..., 1 on instances. C for MILES: 0.5, 2, 8. Margin for APR: 1 or 2. Distance for the neighbor methods:
-minimal, or mean of minimal distances. Mixture: diagonal Gaussians on all features, or full Gaussians on ten
-principal components. All other parameters have their default values, including the width of Gaussian kernels
-and the feature scaling of each model. Trees are not tuned.
+Models are tuned by their accuracy in 3 stratified folds of the training bags. SVMs on bag vectors and on
+whole bags use C of 0.1, 1, ..., 1000. Instance-level SVMs use C of 1, 10 or 100 (sbMIL: 1 or 10). Ridge
+penalties are 1, 10 or 100 (SORLR: 10). Ridge logistic regressions use C of 0.1, ..., 1000 on vectors and
+0.001, ..., 1 on instances. MILES uses C of 0.5, 2 or 8. The margin for APR is 1 or 2. Neighbor methods use
+the minimal distance, or the mean of minimal distances. Mixtures use diagonal Gaussians on all features, or
+full Gaussians on ten principal components. All other parameters have their default values, including the
+width of Gaussian kernels and the feature scaling of each model. Trees are not tuned.
 
 Bag vectors and bag kernels that need no labels are computed once from all training bags. DD-SVM uses 10
 starts per class and diverse density uses only 5. Boosting uses 50 trees, and instance-level logistic
@@ -206,7 +206,7 @@ Times are processor seconds on one thread.
 
 Five data sets are too few for firm conclusions. With five data sets, Wilcoxon's signed-rank test cannot find
 any difference at the 5 % level, because its smallest p value is 2/32 = 0.0625. The correction for many
-comparisons increases it further. A single data set has so few bags that most models do not differ
+comparisons increases this value further. A single data set has so few bags that most models do not differ
 significantly from the best (see the last table). A claim such as "one point better on Musk1" is a claim about
 a single molecule. The ten newsgroups come from the same collection and were prepared in the same way, so they
 are less informative than ten unrelated data sets.

@@ -61,7 +61,7 @@ def machine(seed: int) -> GridSearchCV:
 
 
 class KernelRows(TransformerMixin, BaseEstimator):
-    """Kernel values with the training bags, computed once for all settings of the SVM that follows."""
+    """Kernel values with the training bags, computed once for all settings of the subsequent SVM."""
 
     def __init__(self, kernels=("set",)):
         self.kernels = kernels

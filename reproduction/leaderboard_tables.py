@@ -99,8 +99,8 @@ def _accuracy(board: Board, classic: Sequence[str]) -> Table:
     mean = f"{100 * np.mean(list(majority.values())):.1f}"
     rows.append({"model": "(larger class)", **larger, "mean": mean, "repetitions": ""})
     note = (
-        "Mean over repetitions ± its standard error, which shows the variation between shuffles. Another "
-        "sample of bags would change the accuracy far more; see the last table."
+        "The values are means over repetitions ± standard errors, which show the variation between shuffles. "
+        "Another sample of bags would change the accuracy far more; see the last table."
     )
     return Table("Accuracy (%), classic data sets", rows, note)
 
@@ -189,9 +189,10 @@ def scaling_study(board: Board, before: str, after: Sequence[str]) -> Table | No
             }
         )
     note = (
-        "Accuracy in percent ± its standard error over repetitions. Gains are paired by bag; their standard "
-        "error over bags shows the variation between samples of bags. The first variant ranks instances "
-        '(``scale="rank"``); the second ranks the minima and maxima (a `RankScaler` after them). In an '
+        "The table shows the accuracy in percent ± its standard error over repetitions. Gains are paired by "
+        "bag; their standard error over bags shows the variation between samples of bags. The first variant "
+        "ranks instances "
+        '(``scale="rank"``); the second ranks the minima and maxima (with a `RankScaler`). In an '
         "earlier nested study, whose settings are not recorded here, the mean rose from 78.8 to 84.1."
     )
     return Table("Ranks instead of standardized features", rows, note)

@@ -230,9 +230,9 @@ coefficients: {counts}.
 The scores on held-out bags are pooled over 10 stratified folds; the tables show the mean over data sets ±
 standard error. *noisy-or*: the paper's prediction rule for every method, the noisy-OR of the fitted instance
 probabilities with threshold 0.5. *own*: the probability under the rule that the model was fitted with.
-MILR-s(3) and MILR-s(0) are the paper's *links*, softmax and mean. They use a ridge of {ridge}, because their
-likelihood has no maximum with more features than bags. There are 50 repeats for D and E and 20 for the others
-(100 in the paper), with one random start per step of the LASSO path.
+MILR-s(3) and MILR-s(0) are the paper's *links*, softmax and mean. Both use a ridge of {ridge}, because
+without a penalty the likelihood has no maximum if there are more features than bags. There are 50 repeats for
+D and E and 20 for the others (100 in the paper), with one random start per step of the LASSO path.
 """
 FINDINGS3_TEXT = """
 The paper's accuracies on D and E cannot be reached with the coefficients that BIC selects here. Even the

@@ -142,30 +142,30 @@ The data are {name} with standardized features. *Fitted*: results on the trainin
 pooled over 10 stratified folds, mean over shuffles ± standard error. The share of the larger class is
 {majority:.2f}. *noisy-or*: the paper's prediction rule for every method, the noisy-OR of the fitted instance
 probabilities with threshold 0.5. *own*: the probability under the rule that the model was fitted with.
-MILR-s(3) and MILR-s(0) are the paper's *links*, softmax and mean. They use a ridge of {ridge}, because their
-likelihood has no maximum with more features than bags. Naive:
+MILR-s(3) and MILR-s(0) are the paper's *links*, softmax and mean. Both use a ridge of {ridge}, because
+without a penalty the likelihood has no maximum if there are more features than bags. The naive model is
 `SingleInstanceClassifier(LogisticRegression())`, whose own rule is the mean.
 """
 MUSK1_TEXT = """
-LASSO: at the smallest lambda in the paper's grid, 0.001 of the printed lambda_max, the model fits all bags
-without error, as in the paper. This lambda is a tenth of the one that cross-validation chooses here, at which
+As in the paper, the LASSO fits all bags without error at the smallest lambda in the paper's grid, 0.001
+times the printed lambda_max. This lambda is a tenth of the one that cross-validation chooses here, at which
 the accuracy of the fit is 0.86. The predictions hardly depend on lambda; their accuracy is within 0.04 of the
 paper's.
 
-Links: with noisy-OR predictions, as in the paper, the results are within 0.05 of the paper's. With their own
-rules, the models predict better, and the mean rule is much better. The paper finds that no method is better
-than the others. This holds only for noisy-OR predictions from models that were fitted with a different rule.
-The paper's fit of MILR-s(3), with accuracy 0.85 and AUC 0.96, resembles our fit after five iterations with
-its own rule. The paper's fit of MILR-s(0) is between our noisy-OR and mean results after five iterations.
-With more features than bags, the quality of a fit depends on the number of iterations.
+With noisy-OR predictions, the results of the links are within 0.05 of the results in the paper. With their
+own rules, the models predict better, and the mean rule is much better. The paper finds that no method is
+better than the others. This holds only for noisy-OR predictions from models that were fitted with a different
+rule. The paper's fit of MILR-s(3), with accuracy 0.85 and AUC 0.96, resembles our fit after five iterations
+with its own rule. The paper's fit of MILR-s(0) is between our noisy-OR and mean results after five
+iterations. With more features than bags, the quality of a fit depends on the number of iterations.
 """
 MUSK2_TEXT = """
-LASSO: lambda = 1 reproduces the paper's fit (accuracy 0.87, AUC 0.96); we tried 4, 3, 2, 1 and 0.5. On these
-bags, the grid that the paper describes ends at 6, which is 0.001 of the printed lambda_max. The authors'
-program must have used a different bound, or features on a different scale. Cross-validated deviance chooses a
-stronger penalty than accuracy or AUC would. Prediction at lambda = 1 is better than at the lambdas chosen in
-nested folds. The nested results are below the paper's by 0.06 (accuracy) and 0.04 (AUC), and the results at
-lambda = 1 are above the paper's by similar amounts.
+The LASSO with lambda = 1 reproduces the paper's fit (accuracy 0.87, AUC 0.96); we tried 4, 3, 2, 1 and 0.5.
+On these bags, the grid that the paper describes ends at 6, which is 0.001 of the printed lambda_max. The
+authors' program must have used a different bound, or features on a different scale. Cross-validated deviance
+chooses a stronger penalty than accuracy or AUC would. Predictions at lambda = 1 are better than at the
+lambdas chosen in nested folds. The nested results are below the paper's by 0.06 (accuracy) and 0.04 (AUC),
+and the results at lambda = 1 are above the paper's by similar amounts.
 
 Links: MILR-s(3) with noisy-OR predictions agrees with the paper within 0.04. MILR-s(0) agrees with the paper
 only if it predicts with its own rule. Bags contain up to a thousand instances with small probabilities, and

@@ -186,11 +186,11 @@ The results of the naive model agree with the paper, so the data agree too. The 
 The paper's means are further from the true values and vary more, and its test of the intercept has a power of
 0.93, compared with {power:.2f} here.
 
-The maximum likelihood estimate is biased away from zero by the order of 1 / (number of bags): the mean slope
-is {slope:.2f} with 100 bags and {large:.2f} with 400. This explains part of the difference. None of our fits
-diverges. By symmetry, beta1 and -beta2 have the same distribution. The printed 1.28 ± 0.06 and -1.02 ± 0.04
-(sum 0.26 ± 0.07) therefore differ by 3.6 standard errors from any result that the experiment can produce. So
-the difference must come from the fits.
+The bias of the maximum likelihood estimate is directed away from zero and is of the order 1 / (number of
+bags): the mean slope is {slope:.2f} with 100 bags and {large:.2f} with 400. This explains part of the
+difference. None of our fits diverges. By symmetry, beta1 and -beta2 have the same distribution. The printed
+1.28 ± 0.06 and -1.02 ± 0.04 (sum 0.26 ± 0.07) therefore differ by 3.6 standard errors from any result that
+the experiment can produce. So the difference must come from the fits.
 
 From starts near zero, the printed EM converges to the same optimum as our fits. From more distant starts,
 some of its fits diverge, because its quadratic steps are not halved when they overshoot. A few diverging fits
@@ -352,11 +352,11 @@ positive): mean over data sets ± standard error. All rows use the same data set
 the exact lambda_max (or the printed bound) down to 0.001 of it, as in the paper.
 """
 FINDINGS2_TEXT = """
-The paper's rates are reproduced. The errors in its text make no difference here. A grid from the printed
-lambda_max, which is about ten times too large, wastes its upper third but still contains enough lambdas. New
-folds for each lambda make the curve rougher, but the choice is not worse on average. BIC, which the paper
-recommends for its speed, selects fewer features. It selects a tenth of the inactive features that
-cross-validation selects, and six tenths of the active ones.
+The paper's rates are reproduced. The errors in the paper's text do not affect these results. The printed
+lambda_max is about ten times too large. The upper third of a grid that starts there is useless, but the rest
+contains enough lambdas. New folds for each lambda make the curve rougher, but the chosen lambda is not worse
+on average. BIC, which the paper recommends for its speed, selects fewer features. It selects a tenth of the
+inactive features that cross-validation selects, and six tenths of the active ones.
 """
 
 EXPERIMENTS = [

@@ -232,9 +232,9 @@ def figure3_report(results: Mapping[str, Any], settings: Settings) -> Report:
 STARTS_NOTE = (
     "MM uses no labels here, so its two classes can be swapped. In MIMM, every bag must contain an instance "
     "from the positive class. If a start puts the positive class in a region with few instances, EM cannot "
-    "swap the classes. MIMM therefore has fewer good starts than MM. With ten starts as drawn, MIMM "
-    "converges to worse modes; with a hundred starts, it does not. `MIMixture` therefore swaps the classes "
-    "of a start if this makes the labels more probable."
+    "swap the classes. MIMM therefore has fewer good starts than MM. With ten unmodified starts, "
+    "MIMM converges to worse modes; with a hundred starts, it does not. `MIMixture` therefore swaps the "
+    "classes of a start if this makes the labels more probable."
 )
 
 

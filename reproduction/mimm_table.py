@@ -134,10 +134,10 @@ def table1_report(results: Mapping[str, Any], settings: Settings) -> Report:
 
 TEXT = """
 Accuracies (in percent) are means over {repeats} shuffles of {folds}-fold stratified cross-validation over
-bags, ± the standard error over shuffles. Mixtures: diagonal Gaussians on the raw features, and full Gaussians
-on ten principal components of the standardized features. The components are fitted to the training folds;
-extra rows show components fitted to all data, as the paper may have done. The mixtures use the prior of
-Fraley and Raftery and 10 starts of at most 200 iterations. EM-DD and maximum diverse density ("MaxDD") use
+bags, ± the standard error over shuffles. The mixtures use diagonal Gaussians on the raw features, and full
+Gaussians on ten principal components of the standardized features. The components are fitted to the training
+folds; extra rows show components fitted to all data, as the paper may have done. The mixtures use the prior
+of Fraley and Raftery and 10 starts of at most 200 iterations. EM-DD and maximum diverse density ("MaxDD") use
 standardized features and 10 starts of at most 200 iterations. MILR is `MILogisticRegression(alpha=0.01,
 l1_ratio=0, n_init=1, tol=1e-3)`. The column MISVM is WEKA's class of that name, which is mi-SVM:
 `InstanceMISVC(C=1, kernel="linear", scale="minmax")`.

@@ -237,8 +237,8 @@ public part.
             Table(
                 "Table 1: accuracy on Musk",
                 rows,
-                "Ours: mean ± standard error over repeats (Musk1) or splits (Musk2). *Quoted*: values in the "
-                "paper, which took all results except its own from the literature.",
+                "Our values are means ± standard errors over repeats (Musk1) or splits (Musk2). *Quoted*: "
+                "values in the paper, which took all results except its own from the literature.",
             ),
             Table("10-fold cross-validation with fixed parameters", causes),
         ],
@@ -348,8 +348,8 @@ two scores. The two kinds of rows differ only in this respect. Fitting both ways
 the paper's accuracy to above it.
 """
     note = (
-        "Mean and 95 % interval over five splits. *Quoted*: values in the paper, which took all results "
-        "except its own from the literature. Set kernels treat both classes equally."
+        "The values are means with 95 % intervals over five splits. *Quoted*: values in the paper, which "
+        "took all results except its own from the literature. Set kernels treat both classes equally."
     )
     return Report(text, [Table("Table 3: accuracy on COREL images", rows, note)])
 

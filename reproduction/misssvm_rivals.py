@@ -73,14 +73,14 @@ results are also on the page *leaderboard*, which describes the protocol. The pa
 SVMs under the paper's protocols, which differ between the two data sets.
 
 The quoted results of MissSVM are from 10-fold cross-validation on Musk1 and from thirty random training
-thirds on Musk2. The paper took all other results from the literature and does not state their protocols. So
-its column for Musk2 may compare MissSVM, trained on 34 molecules, with methods trained on 92.
+thirds on Musk2. The paper took all other results from the literature and does not state their protocols. The
+paper's column for Musk2 may therefore compare MissSVM, trained on 34 molecules, with methods trained on 92.
 """
     note = (
-        "Ours: mean ± standard error over repetitions. Another sample of molecules would change an accuracy "
-        "by about 3.5 points (the standard error of an accuracy of 87 % on 92 or 102 molecules). RIPPER-MI, "
-        "RELIC and MULTINST are not implemented. Here, MI-LR uses a ridge penalty and the softmax rule, and "
-        "MIBoosting uses regression trees."
+        "Our values are means ± standard errors over repetitions. Another sample of molecules would change "
+        "an accuracy by about 3.5 points (the standard error of an accuracy of 87 % on 92 or 102 molecules). "
+        "RIPPER-MI, RELIC and MULTINST are not implemented. Here, MI-LR uses a ridge penalty and the softmax "
+        "rule, and MIBoosting uses regression trees."
     )
     return Report(text, [Table("Table 1: all methods with one protocol", rows, note)])
 
@@ -154,16 +154,20 @@ def _image_report(results: Mapping[str, Any], settings: Settings) -> Report:
         rows.append(row)
     text = """
 The random half splits within categories are the same as on the page *misssvm-table3*, which shows MissSVM,
-MI-SVM and mi-SVM. Parameters are chosen by 3-fold cross-validation within the training half. MILES: one
-against one, C of 0.5 or 2, all training instances of a pair as prototypes. DD-SVM: targets of every category
-against the others from 10 starts, then an SVM with a Gaussian kernel and C of 0.1, 1, ..., 1000. kmeans-SVM:
-shares of 100 clusters, with the same SVM. MI-LR: ridge of 0.1 or 1, every pair fitted both ways. Set kernel:
-one against one, C of 10 or 100, with the library's default kernel width.
+MI-SVM and mi-SVM. Parameters are chosen by 3-fold cross-validation within the training half. MILES is fitted
+one against one, with C of 0.5 or 2 and all training instances of a pair as prototypes. DD-SVM searches
+targets of every category against the others from 10 starts, and then fits an SVM with a Gaussian kernel and C
+of 0.1, 1, ..., 1000. kmeans-SVM fits the same SVM to the shares of 100 clusters. MI-LR uses a ridge of 0.1 or
+1 and fits every pair both ways. The set kernel is used one against one, with C of 10 or 100 and the library's
+default kernel width.
 
 The quoted results of MissSVM are means over five half splits, made as in the MILES paper. The paper took the
 results of MILES, DD-SVM and kmeans-SVM from the literature.
 """
-    note = "Mean and 95 % interval over splits; with one split, only its accuracy."
+    note = (
+        "The values are means with 95 % intervals over splits; for a single split, only the accuracy is "
+        "shown."
+    )
     return Report(text, [Table("Table 3: competing methods on COREL images", rows, note)])
 
 

@@ -224,26 +224,27 @@ def cause_text(results: Mapping[str, Any], ours: Mapping[str, Mapping[tuple[str,
     return f"""
 **LSDD and DSDD** differ by {_distance("lsdd", ours["lsdd"]):.1f} and {_distance("dsdd", ours["dsdd"]):.1f}
 points from the printed columns in the first table, which uses the paper's widths as gamma in exp(-gamma |x -
-z|^2). The penalty, the intercept and the number of centers do not explain this individually (last table). The
-authors' program, to which the paper refers, does explain it. Its widths are s in exp(-|x - z|^2 / (2 s^2)).
-Its DSDD uses fixed s = lambda = 0.01 (the paper mentions 5 folds) and no intercept. Bags with a score of zero
-are predicted as positive. Musk is read from files with standardized features. With all these settings, DSDD
-differs by {last["dsdd"]:.1f} points from the printed column, and LSDD by {last["lsdd"]:.1f}.
+z|^2). Changes to only the penalty, the intercept or the number of centers do not explain this difference
+(last table). The authors' program, to which the paper refers, explains the difference. In this program, the
+widths are s in exp(-|x - z|^2 / (2 s^2)). Its DSDD uses fixed s = lambda = 0.01 (the paper mentions 5 folds)
+and no intercept. Bags with a score of zero are predicted as positive. Musk is read from files with
+standardized features. With all these settings, DSDD differs by {last["dsdd"]:.1f} points from the printed
+column, and LSDD by {last["lsdd"]:.1f}.
 
 A width of 0.01 is far below the distance between any two original bags; only copies of the same bag are
 similar. A test bag is predicted as negative if the nearest copies of its instances are in unlabeled bags. It
 is predicted as positive if one of these copies is in a labeled bag, *or if the bag has no copy in the
-training bags*, because its score then rounds to zero. LSDD's criterion depends on the closest pair of copies.
-If one copy is in a labeled bag and the other in an unlabeled bag, the criterion prefers a width at which all
-scores are zero and all bags are predicted as positive. This happened in {silent} % of our draws at pi = 0.1
-to 0.7.
+training bags*, because its score then rounds to zero. The criterion of LSDD depends on the closest pair of
+copies. If one copy is in a labeled bag and the other in an unlabeled bag, the criterion prefers a width at
+which all scores are zero and all bags are predicted as positive. This happened in {silent} % of our draws at
+pi = 0.1 to 0.7.
 
 The printed results agree with this explanation. The results of LSDD are close to a mixture of DSDD's results
 and pi, which is the accuracy if all bags are predicted as positive. The shares of pi in this mixture are
 {printed_silent} %, and the mean remaining distance is {left:.1f} points. The printed standard deviations of
 up to 0.3 also fit such a mixture. Our shares are smaller, especially on Musk; we did not investigate the
-reason. With the estimated shares instead of ours, LSDD differs by {_remixed(results, shares):.1f} points from
-the printed column.
+reason. With the estimated shares instead of the observed ones, LSDD differs by
+{_remixed(results, shares):.1f} points from the printed column.
 
 Without copies on both sides (one draw, excluding Musk2), the accuracy of DSDD with these settings differs
 from pi by {off:.1f} points on average, because all bags are predicted as positive. So the printed columns

@@ -225,8 +225,8 @@ If classes are separable, the median error relative to the drawn share averages 
 of bootstrap intervals is {span("least-bootstrap")} % for "least", {span("tail-bootstrap")} % for "tail" and
 {span("ratio-bootstrap")} % for "ratio". The coverage of the approximate intervals from a fit is
 {span("least")} %, {span("tail")} % and {span("ratio")} %. The intervals for "ratio" ignore the uncertainty
-from the choice of degree and ridge. Number of estimates below half of the drawn share: {below["least"]} for
-"least", {below["tail"]} for "tail" and {below["ratio"]} for "ratio".
+from the choice of degree and ridge. The number of estimates below half of the drawn share is {below["least"]}
+for "least", {below["tail"]} for "tail" and {below["ratio"]} for "ratio".
 
 If classes overlap, all estimates are too large: the mean bias over these settings is {bias["least"]:+.3f} for
 "least", {bias["tail"]:+.3f} for "tail" and {bias["ratio"]:+.3f} for "ratio". *From 0* counts the intervals

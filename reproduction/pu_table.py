@@ -150,11 +150,12 @@ the split, so copies of the same bag can be on both sides. *No copies on both si
 split in half first, each half is copied to the size of the whole, and folds keep the copies of a bag
 together.
 
-PU-SKC: degrees 1 to 3 and lambda of 1, 1e-3 or 1e-6, chosen by the zero-one PU risk (eq. 10) over 5 folds.
-Features are scaled to [0, 1], and the product in the kernel is divided by the number of features. The prior
-is estimated or known. LSDD and DSDD: width (as gamma) and penalty from the paper's grids, chosen by their
-criteria over 5 folds, with unscaled features. LSDD uses 300 centers and DSDD at most 1,000 instances. puMIL
-uses 5 candidates and at most 10 generations; on Musk2, the density estimate uses at most 100 instances.
+PU-SKC uses degrees 1 to 3 and lambda of 1, 1e-3 or 1e-6, chosen by the zero-one PU risk (eq. 10) over 5
+folds. Features are scaled to [0, 1], and the product in the kernel is divided by the number of features. The
+prior is estimated or known. LSDD and DSDD use unscaled features, and widths (as gamma) and penalties from the
+paper's grids; each method has a criterion to choose them over 5 folds. LSDD uses 300 centers and DSDD at most
+1,000 instances. puMIL uses 5 candidates and at most 10 generations; on Musk2, the density estimate uses at
+most 100 instances.
 
 Mean distance between our accuracies and the printed ones, in points: PU-SKC with an estimated prior
 {distance("skc")}, with a known prior {distance("known", "skc")}, LSDD {distance("lsdd")}, DSDD
@@ -175,9 +176,10 @@ almost reproduces the whole printed column: {cause}. So the printed columns show
 prior that does not depend on the true one, not the quality of the method.
 
 The estimator in section 3.3 is printed with its two averages exchanged. On scaled features, the estimator as
-printed returns such small priors. With its estimates, PU-SKC differs by {100 * np.mean(estimated):.1f} points
-from the printed columns on average. On unscaled features, its value depends so strongly on the degree and the
-ridge that it is useless (last columns of the table). The paper does not report the authors' estimates.
+printed returns such small priors. With these estimates, PU-SKC differs by {100 * np.mean(estimated):.1f}
+points from the printed columns on average. On unscaled features, the estimate depends so strongly on the
+degree and the ridge that it is useless (last columns of the table). The paper does not report the authors'
+estimates.
 """
 
 

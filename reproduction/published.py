@@ -16,17 +16,18 @@ _MIXTURES = "Foulds and Smyth 2011"
 _LASSO = "Chen et al. 2016"
 PROTOCOLS = {
     MISS: (
-        "Table 1. MissSVM: 10-fold cross-validation on Musk1; thirty random thirds for training on Musk2. "
-        'All others "reported in literature"; the paper does not state their protocols'
+        "Table 1. MissSVM was evaluated by 10-fold cross-validation on Musk1, and by training on thirty "
+        'random thirds of Musk2. All other results are "reported in literature"; the paper does not state '
+        "their protocols"
     ),
     _MIXTURES: (
-        "Table 1, unscaled features (MIMM also on ten principal components). Ten repeats of 10-fold "
-        "cross-validation; other methods with the default parameters of WEKA, diverse density and EM-DD with "
-        "ten starts"
+        "Table 1, with unscaled features (MIMM also on ten principal components). The protocol is ten "
+        "repeats of 10-fold cross-validation. Other methods use WEKA's default parameters, and diverse "
+        "density and EM-DD use ten starts"
     ),
     _LASSO: (
-        "Tables V and VI, predicted. 10-fold cross-validation; the penalty chosen by 10-fold "
-        "cross-validation, means of ten replications"
+        "Predictions in Tables V and VI. The protocol is 10-fold cross-validation, with the penalty chosen "
+        "by 10-fold cross-validation; the results are means of ten replications"
     ),
 }
 

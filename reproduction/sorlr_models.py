@@ -99,7 +99,7 @@ def _predicted(model, split: Split) -> Predicted:
 
 
 def clusters(split: Split, counts: bool) -> Predicted:
-    """Predict with CCE: SVMs on several numbers of clusters vote; an instance is a bag of one."""
+    """Predict with CCE: SVMs on several numbers of clusters vote, and an instance is a bag of one."""
     svm: Any = SVC()
     if np.bincount(split.y).min() >= 3:
         svm = GridSearchCV(svm, _GRID, cv=StratifiedKFold(3, shuffle=True, random_state=split.seed))

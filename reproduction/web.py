@@ -1,4 +1,4 @@
-"""Index pages that a reader likes: distances by common terms, on the public part of the web data.
+"""Predict which index pages a reader likes by distances based on common terms, on public web data.
 
 Zhou and Xu (2007), Table 5, quote Fretcit-kNN, r-Fretcit-kNN and TFIDF. These methods only need special bag
 distances, which are passed to `bag_distances` as functions.
@@ -176,9 +176,9 @@ def _report(results: Mapping[str, Any], settings: Settings) -> Report:
             Table(
                 "Precision, recall and F",
                 rows,
-                "Ours: one reader, mean ± standard error over shuffles. All shuffles use the same pages, "
-                "so the errors do not cover the variation between pages. *Quoted*: Table 5, means over "
-                "nine readers, each with 75 training pages and 38 test pages.",
+                "Our values are for one reader: mean ± standard error over shuffles. All shuffles use the "
+                "same pages, so the errors do not cover the variation between pages. *Quoted*: Table 5, "
+                "means over nine readers, each with 75 training pages and 38 test pages.",
             ),
             Table("Are the first 21 pages a class? Fretcit-kNN on the first k pages against the rest", first),
         ],
@@ -193,9 +193,9 @@ Table 4, 17 training pages and 4 test pages of V1 are liked. The same export con
 other data sets (docs/data.md).
 
 If the first 21 pages were the liked ones, the first k pages should be easiest to separate from the rest at k
-= 21. The second table shows no such effect: many other values of k separate the pages better. So this page
-shows only that the methods run, and how a constant prediction ("all pages are liked") scores. It does not
-compare the methods.
+= 21. The second table shows no such effect: many other values of k separate the pages better. This page
+therefore shows only that the methods run, and the scores of a constant prediction ("all pages are liked").
+It does not compare the methods.
 
 We run three stratified 10-fold cross-validations. The number of references (1, 2, 3 or 4, with 4 citers) is
 chosen by the F measure in 3 folds within every training part. MissSVM uses C = 10 and gamma = 1 and is

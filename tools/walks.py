@@ -1,4 +1,4 @@
-"""Count the files, functions and stack frames that run during a call of bagwise.
+"""Count the files, functions and stack frames that a bagwise call uses.
 
 ``python tools/walks.py`` fits several models to 60 bags. For each fit it prints the number of source files
 and functions of bagwise that run, the depth of the stack and the number of Python calls, next to the limits

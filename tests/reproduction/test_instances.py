@@ -82,4 +82,4 @@ def test_page_of_assumptions_separates_models_by_the_tag():
     assert rows[0]["single concept"] == "0.91 ± 0.01 (1.00)" and rows[1]["model"] == "MILES"
     text = " ".join(report.text.split())
     assert "**1 model that cannot use absence.**" in text and "**2 models that can use absence.**" in text
-    assert "1 of them are below 0.5, all but: MILES." in text and "with 2 seeds" in text
+    assert "1 of them are below 0.5; the exceptions are: MILES." in text and "with 2 seeds" in text
