@@ -172,5 +172,5 @@ def _codes(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _refuse(X: np.ndarray, wrong: np.ndarray) -> None:
     refuse_values(
-        X, wrong, "categorical", "values 0, 1, ... that occur in the training instances, or n_values"
+        X, wrong, "categorical", "values 0, 1, ... that occur in the training instances (or set n_values)"
     )

@@ -159,7 +159,7 @@ class Gaussian(Family):
         return family
 
     def sufficient(self, X: Any) -> np.ndarray:
-        """Return the differences u from `origin_` and all products of two of them; without `origin_`, u = x.
+        """Return the differences u from `origin_` and their pairwise products; without `origin_`, u = x.
 
         Products of large values would hide the differences between the values.
         """

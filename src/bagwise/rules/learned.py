@@ -19,7 +19,7 @@ class LearnedRule(Rule):
     adds their names to `learned`. Other parameters are fixed. In a rule that was learned by a previous fit,
     `start` therefore fixes all parameters.
 
-    A subclass has the constructor parameter `learned`, () by default. Its E step returns all statistics that
+    A subclass has the constructor parameter `learned`, () by default. The E step returns all statistics that
     are needed for learning. With a method `update`, the rule is learned by EM, in alternation with the
     coefficients of a linear model. To learn both together in one quasi-Newton run, a subclass also defines
 

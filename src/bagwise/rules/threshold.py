@@ -48,7 +48,7 @@ class Threshold(CountRule):
 
     @property
     def n_parameters(self) -> int:
-        """Always 1 for k, because a learned k and a fixed k cannot be distinguished."""
+        """Number of parameters: 1, because a learned k and a fixed k cannot be distinguished."""
         return 1
 
     def start(self, offsets: ArrayLike, y: ArrayLike) -> Threshold:

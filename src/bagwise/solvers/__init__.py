@@ -4,8 +4,7 @@ Every solver takes a `Control` (module `control`: tolerance, iteration limit, ca
 checkpoint). It checks the stop flag between steps and returns a `Status`. Estimators convert the status to
 a warning. Module `reporting` prints the progress for `verbose`.
 
-- `em`, `smooth` (L-BFGS and trust regions, which follow negative curvature away from saddle points),
-  `cccp`, `adam`, `l1_svm` (a linear program).
+- `em`, `smooth` (L-BFGS), `cccp`, `adam`, `l1_svm` (a linear program).
 - `prox_newton`: the L1 solver. An `L1Problem` has four main methods. They compute a point, the exact
   point, the curvature in selected columns, and the problem restricted to selected columns. A Hessian costs
   about twenty function evaluations. The solver therefore keeps its quadratic model (`quadratic`) across

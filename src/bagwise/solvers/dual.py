@@ -61,7 +61,7 @@ class DualResult(SolverResult):
 
 
 def enough_steps(n_variables: int) -> int:
-    """Return a limit on pairwise steps for `solve_dual` that convergent problems do not reach."""
+    """Return a limit on pairwise steps for `solve_dual`; problems that converge need fewer steps."""
     return max(10_000_000, 1000 * n_variables)
 
 

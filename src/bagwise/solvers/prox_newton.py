@@ -129,7 +129,7 @@ class L1Result(SolverResult):
     def at(self, point: Point) -> L1Result:
         """Return the same result with a more accurate point."""
         value = self.penalty.objective(point)
-        # Earlier values can only be lower because of rounding.
+        # Only rounding can make earlier values lower.
         history = (*(max(before, value) for before in self.history[:-1]), value)
         return replace(self, point=point, value=value, history=history)
 
@@ -220,7 +220,7 @@ def finish(problem: L1Problem, results: Sequence[L1Result], control: Control) ->
 
 
 def _go_on(problem: L1Problem, result: L1Result, control: Control) -> L1Result:
-    """Restart from exact points until one is optimal: short steps are computed accurately."""
+    """Restart from exact points until one is optimal; short steps are computed accurately."""
     while result.status in (Status.CONVERGED, Status.STALLED) and result.kkt > control.tol:
         n_left = control.max_iter - result.n_iter
         more = minimize_l1(problem, result, result.penalty, replace(control, max_iter=n_left))

@@ -29,7 +29,7 @@ class Reporter:
     start instead, and one line per minute. With ``verbose=2``, it is one line per iteration.
 
     Lines are sent to the logger "bagwise". If logging is not configured, they are printed to standard error,
-    so ``verbose=1`` works without further setup.
+    so ``verbose=1`` needs no further setup.
 
     Parameters
     ----------

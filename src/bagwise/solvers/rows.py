@@ -42,7 +42,7 @@ class DenseRows:
         self.capacity = len(matrix)
 
     def parts(self, points: np.ndarray) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows for the points of a working set, in one or more forms to use in sequence.
+        """Yield the rows for the points of a working set, in one or more forms that are used in sequence.
 
         Each form consists of the rows, the index of each variable in them, their diagonal, and the number of
         steps to take with this form.

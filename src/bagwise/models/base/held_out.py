@@ -284,8 +284,8 @@ def fit_in_groups(
 ) -> Any:
     """Fit a model so that its internal folds keep groups together.
 
-    This applies to models that split their training bags, such as searches, and to pipelines whose last step
-    does.
+    This applies to models that split their training bags, such as searches, and to pipelines that end in such
+    a model.
 
     Parameters
     ----------

@@ -173,7 +173,7 @@ def encode_labels(
     """Validate training labels, set ``classes_`` and ``positive_label_``, and return the labels as codes.
 
     The positive label of two classes is the parameter `positive`. By default it is the larger number, or
-    True. For text it depends on ``_text_labels`` of the estimator.
+    True. For text labels, it depends on ``_text_labels`` of the estimator.
 
     Parameters
     ----------

@@ -86,7 +86,7 @@ class RankScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X : array or sparse matrix of shape (n_rows, n_features)
             The training rows.
         y : ignored
-            Present for compatibility with pipelines.
+            Accepted for compatibility with pipelines.
         sample_weight : array of shape (n_rows,), optional
             Weights of the rows.
 

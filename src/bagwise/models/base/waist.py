@@ -17,7 +17,8 @@ from bagwise.data.types import BagsLike
 from bagwise.models.base.classifiers import ScoreClassifier
 from bagwise.rules import RULES, Rule, make_rule
 
-# Log-odds are limited to this in group probabilities: exp(-700) is the smallest power that is not denormal.
+# In group probabilities, log-odds are limited to this absolute value: exp(-700) is the smallest power that is
+# not denormal.
 _LARGEST = 700.0
 # Allowed values of `rule`, for `_parameter_constraints`.
 RULE_CONSTRAINT: list[Any] = [StrOptions(set(RULES)), Rule]

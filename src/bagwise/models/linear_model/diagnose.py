@@ -156,8 +156,8 @@ def diagnose_rule(
         The model to fit with every `rule`. None means ``alpha=0.1`` and two starts. To use random features or
         other preprocessing steps, transform `X` before the call.
     cv : int, splitter or None, default=5
-        Number of stratified folds of bags, or a splitter. None skips the held-out likelihood, which saves
-        five sixths of the computation time at the default of 5.
+        Number of stratified folds of bags, or a splitter. None skips the held-out likelihood and saves five
+        sixths of the computation time of the default.
     random_state : int, RandomState or None, default=None
         Seed of the starts and folds.
 

@@ -179,13 +179,13 @@ class MILogisticRegression(LinearBagClassifier):
         and "minmax" scale implicitly, without a copy of the instances. With other transformers, such as
         "rank" (`RankScaler`), the coefficients refer to the scaled features.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes. They are multiplied with the weights of the bags.
+        Weights of the classes. They are multiplied by the weights of the bags.
     positive : label or None, default=None
         Label of the positive class. By default it is the larger number, or True. If the labels are text, the
         default is to fit both directions and to keep the one with the smaller `objective_`.
     n_init : int, default=5
-        Number of random starts. They are needed because the bag likelihood has local optima, and the best
-        solution is kept.
+        Number of random starts. Several starts are needed because the bag likelihood has local optima. The
+        best solution is kept.
 
         - With an L1 penalty, the fit follows a path of eight decreasing penalties that starts where the first
           feature enters the model. Each step uses up to `n_init` random starts (none with ``n_init=1``) and
@@ -217,7 +217,7 @@ class MILogisticRegression(LinearBagClassifier):
     ----------
     coef_ : array of shape (1, n_features)
         Coefficients on the original scale of the features. If `scale` is a transformer other than
-        scikit-learn's standard, min-max and max-abs scalers, they are on the transformed scale.
+        scikit-learn's standard, min-max and max-abs scalers, the coefficients are on the transformed scale.
     intercept_ : array of shape (1,)
         The intercept on the same scale.
     rule_ : Rule

@@ -79,7 +79,8 @@ def refit_selected(
     -------
     MILogisticRegression
         Model fitted with ``alpha=0``. The coefficients of the other features are zero, and
-        `selected_features_` is a mask of the kept features. Its `inference` contains only the kept features.
+        `selected_features_` is a mask of the kept features. The results of the model's method `inference`
+        contain only the kept features.
 
     Examples
     --------

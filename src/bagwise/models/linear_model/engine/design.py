@@ -44,7 +44,7 @@ class Scaling:
         Whether the instances have already been scaled. `factor` and `shift` are then only used to convert
         parameters to the original features.
     fit_intercept : bool
-        Whether log-odds have an intercept. Without one, the last parameter remains zero.
+        Whether log-odds have an intercept. Without an intercept, the last parameter remains zero.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class Design(Scaling):
         self._by_column: Any = X.tocsc() if self.is_sparse else None
 
     def select(self, columns: np.ndarray) -> Design | None:
-        """Return a copy with only these features, or None if it would be too large."""
+        """Return a copy with only these features, or None if the copy would be too large."""
         X: Any
         if self.is_sparse:
             X = self._by_column[:, columns].tocsr()

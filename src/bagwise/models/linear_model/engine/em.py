@@ -24,7 +24,7 @@ _MOST_HALVINGS = 40
 
 
 def refuse_em(name: str, rules: Sequence[Rule], blocks: Blocks) -> None:
-    """Raise an error if EM is not applicable: for links and large data."""
+    """Raise an error if EM is not applicable, which is the case for links and for large data."""
     problem = None
     if not rules[0].has_latent_labels:
         problem = f"rule={name} has no latent instance labels, which an E step needs"
@@ -44,9 +44,9 @@ def minimize_by_em(
 
         sum w [gamma eta - log(1 + exp(eta))] - penalty
 
-    at the current log-odds, by coordinate descent or, without an L1 norm, by a Newton step. The step may
-    overshoot. It is then halved until the objective of the bags does not increase. The M step of a learned
-    rule is `Rule.update`. Both M steps use the same E step.
+    at the current log-odds, by coordinate descent or, without an L1 norm, by a Newton step. If the step
+    increases the objective of the bags, it is halved until the objective no longer increases. The M step of a
+    learned rule is `Rule.update`. The M steps of coefficients and rule use the same E step.
 
     Parameters
     ----------

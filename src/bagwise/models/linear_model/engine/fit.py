@@ -29,7 +29,7 @@ from bagwise.solvers.working_set import ElasticNet
 # start. On noisy-or problems of 100 bags x 3 x 100 features, the result is within 0.1 % of the best of 100
 # random starts.
 _STEPS, _CARRIED, _SCREENED = 8, 10, 100
-# Tolerance of a random start, relative to the L1 strength.
+# Tolerance of a fit from a random start, relative to the L1 strength.
 _ROUGHLY = 0.01
 # Solutions whose objectives differ by less than this relative amount are the same.
 _ALIKE = 1e-5
@@ -162,7 +162,7 @@ class Fit:
         return learn_rule(self, rules, warm_starts)
 
     def starts(self) -> list[np.ndarray]:
-        """Return the starts without an L1 norm: the model without features, then random ones around it."""
+        """Return starts for fits without an L1 norm: the model without features, then random ones near it."""
         problem = self.problem
         # With this scale, the log-odds of standardized instances have a standard deviation of about one.
         spread = 1.0 / np.sqrt(max(1, problem.n_features))
@@ -222,7 +222,7 @@ def search_l1(
 
 
 class ScreenedProblem(NamedTuple):
-    """A problem with only the features in which random starts differ, and the columns of these features."""
+    """A problem restricted to the features that differ between random starts, and their columns."""
 
     problem: LassoProblem
     columns: np.ndarray

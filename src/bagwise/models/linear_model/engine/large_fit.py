@@ -27,7 +27,7 @@ from bagwise.solvers.result import SolverResult, plain_of, result_of
 from bagwise.solvers.working_set import ElasticNet, with_likely
 
 # A sample has 2**21 values, but at most 1/24 of the bags and at least ten bags per feature. With fewer bags,
-# its optimum is too far from that of all bags.
+# the optimum of the sample is too far from that of all bags.
 _SAMPLE_VALUES, _SHARE, _BAGS_PER_FEATURE = 2**21, 24, 10
 # Up to this number of features, the curvature of the sample is computed for all features.
 _ALL_COLUMNS = 256
@@ -66,8 +66,8 @@ def draw_sample(blocks: Blocks, rng: np.random.RandomState) -> BagSample:
 def on_sample(problem: LinearBagProblem, sample: BagSample) -> InMemoryProblem:
     """Return the same problem on a sample of the bags, without copying instances.
 
-    The weights of the problem may differ from those with which the sample was drawn, because all folds share
-    one sample.
+    The weights of the problem can differ from those that were used to draw the sample, because all folds
+    share one sample.
     """
     scaling, drawn = problem.scaling, sample.blocks
     options = {"factor": scaling.factor, "shift": scaling.shift, "fit_intercept": scaling.fit_intercept}

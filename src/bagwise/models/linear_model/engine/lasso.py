@@ -25,11 +25,11 @@ _WORTH_BYTES = 2**20
 # Limits for the largest value and the mean of a column, in standard deviations from zero. Within them, sums
 # lose few digits. With a larger mean, the rounding errors would mostly have the same sign.
 _LARGEST_VALUE, _LARGEST_MEAN = 100.0, 0.5
-# Error of a sum of products, relative to the norm of its terms. Measured errors are 1 to 9 times the machine
-# epsilon for many kinds of features.
+# Error of a sum of products, relative to the norm of its terms. For many kinds of features, measured errors
+# were 1 to 9 times the machine epsilon.
 _ROUNDING = 3 * float(np.finfo(np.float32).eps)
-# Largest error of a gradient as a fraction of the fit's tolerance. A step is short if it adds at most the
-# second fraction of this error.
+# Largest error of a gradient as a fraction of the fit's tolerance. A step is short if the error that it adds
+# is at most the second value times the first.
 _LARGEST_ERROR, _SHORT = 0.8, 0.1
 
 

@@ -28,7 +28,8 @@ from bagwise.rules import Rule
 
 # With more features, the curvature in all pairs of features costs more than many evaluations.
 _FEW_FEATURES = 64
-# A copy of some features of large data has at most the size of the instances divided by this number.
+# The size of a copy of some features of large data is limited to that of the instances divided by this
+# number.
 _MOST_COPIED = 5
 
 
@@ -184,7 +185,7 @@ class LinearBagProblem:
 
     @property
     def has_few_features(self) -> bool:
-        """Whether the curvature in all pairs of features costs little."""
+        """Whether the curvature in all pairs of features is cheap to compute."""
         return self.n_features <= _FEW_FEATURES
 
     @property
@@ -208,7 +209,7 @@ class LinearBagProblem:
         return LinearBagProblem(blocks, self.scaling, self.rule, ridge=self.ridge)
 
     def select(self, columns: np.ndarray) -> LinearBagProblem | None:
-        """Return the problem restricted to these coefficients; None if it needs too large a copy.
+        """Return the problem restricted to these coefficients; None if the copy would be too large.
 
         The features are copied into memory, in one pass. With few features, the vectors with a value for
         every instance would need more memory than the copy.
@@ -314,7 +315,7 @@ class InMemoryProblem(LinearBagProblem):
         return float(np.linalg.norm(self.instance_weight))
 
     def select(self, columns: np.ndarray) -> InMemoryProblem | None:
-        """Return the problem restricted to these coefficients; None if it needs too large a copy."""
+        """Return the problem restricted to these coefficients; None if the copy would be too large."""
         design = self.design.select(columns)
         if design is None:
             return None

@@ -139,7 +139,7 @@ class Profile:
         outside: tuple[float, float],
         wanted: float,
     ) -> float:
-        """Return the point at which the root has the wanted value, given a bracket of (point, root) pairs."""
+        """Return the point at which the root has the target value, given a bracket of (point, root) pairs."""
         for _ in range(_MOST_STEPS):
             (low, root_low), (high, root_high) = inside, outside
             if root_high - wanted <= _ACCURACY or abs(high - low) <= 1e-9 * max(1.0, abs(high)):
@@ -221,7 +221,7 @@ class _Walk:
         return float(along @ score_parts[tells] / np.sqrt(variance))
 
     def _starts(self, distance: float) -> list[np.ndarray]:
-        """Return start values of the other parameters: the nearest known ones, and an extrapolation."""
+        """Return start values of the other parameters: the nearest fitted ones, and an extrapolation."""
         near = min(self._known, key=lambda other: abs(other - distance))
         return [self._known[near]] + ([self._known[near] * (distance / near)] if near else [])
 

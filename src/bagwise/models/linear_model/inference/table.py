@@ -58,7 +58,7 @@ class Inference:
     notes : tuple of str
         Warnings that are shown above the table, for example that its p values are too small.
     n_groups : int or None
-        Number of groups of bags, if the errors take groups into account.
+        Number of groups of bags, if the standard errors allow for groups.
     """
 
     names: list[str]
@@ -87,7 +87,7 @@ class Inference:
     def confidence_interval(self, level: float = 0.95) -> np.ndarray:
         """Return the confidence intervals of the coefficients, shape (k, 2).
 
-        An interval contains the values that the test does not reject. A limit is infinite if no value is
+        An interval consists of the values that the test does not reject. A limit is infinite if no value is
         rejected, for example for separable bags. The intervals "score" and "profile" refit the other
         parameters, which costs about a hundred passes over the bags per coefficient, once for each level.
         """
