@@ -21,7 +21,7 @@ class KernelBags(Bags):
     """Bags of precomputed kernels, with one row per instance and one column per instance of the column bags.
 
     The column bags can be the row bags or other bags. ``MissSVC(kernel="precomputed")`` and similar models
-    are fitted to the square matrix of the training instances. They predict from the kernels between new
+    are fitted to the square matrix of the training instances. Predictions use the kernels between new
     instances and training instances. Plain `Bags` with these rows also work. `KernelBags` additionally stores
     which columns belong to which bag, so that scikit-learn's cross-validation can split rows and columns. The
     `shape` is ``(n_bags, n_column_bags)``, and ``kernels[np.ix_(rows, columns)]`` selects row bags and column

@@ -303,7 +303,8 @@ def check_weight_is_repetition(estimator: Any, bags: Bags, y: np.ndarray) -> Any
 def check_text_labels_do_not_depend_on_the_alphabet(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
     """Check the parameter `positive`, and that without it, predictions do not depend on class names.
 
-    Outputs have the order of ``classes_`` in both cases. A model that compares both directions warns once.
+    Outputs have the order of ``classes_`` in both cases. A model that compares both directions issues one
+    warning.
     """
     reference, rule = clone(estimator).fit(bags, y), getattr(estimator, "_text_labels", "last")
     predictions = []

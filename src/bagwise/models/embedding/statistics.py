@@ -30,7 +30,7 @@ class BagStatistics(Scaled, BagTransformer):
         Quantiles in [0, 1] of every feature (interpolated linearly), after the statistics.
     scale : {"standard", "minmax", "rank"}, transformer or None, default=None
         How the instances are scaled first. Try "rank" (`RankScaler`) before an SVM: outliers then have less
-        influence on minimum and maximum.
+        influence on the minimum and the maximum.
 
     Attributes
     ----------

@@ -43,8 +43,8 @@ class TreeEmbedding(BagTransformer):
     ccp_alpha : float, default=0.0
         Pruning parameter, as in scikit-learn's `DecisionTreeClassifier`.
     cross_fit : bool or int, default=False
-        Whether `fit_transform`, which a pipeline calls on its training bags, uses for every bag a tree that
-        was not fitted to this bag: see Notes. An integer is the number of folds; True means 5 folds.
+        Whether `fit_transform`, which a pipeline calls on its training bags, transforms every bag with a tree
+        that was not fitted to this bag: see Notes. An integer is the number of folds; True means 5 folds.
     random_state : int, RandomState or None, default=None
         Seed of the tree (which chooses randomly among equally good splits), of the folds, and of the sample
         of large data.

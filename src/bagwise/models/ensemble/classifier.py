@@ -87,8 +87,8 @@ class BagEnsembleClassifier(ScoreClassifier):
         With "standard", only models that respect the standard assumption vote: one positive instance makes a
         bag positive, and adding an instance to a bag never lowers its score (`can_use_absence`). By default
         these are the logistic regressions of "instances" with the noisy-OR rule, "witnesses" (up to 8,000
-        instances) and "trees" (up to 100,000). It requires two classes. Without it, the ensemble can learn
-        that bags without a certain kind of instances are positive.
+        instances) and "trees" (up to 100,000). This setting requires two classes. With None, the ensemble can
+        learn that bags without a certain kind of instances are positive.
     cv : int, splitter or iterable of (train, test), default=10
         The inner folds: the number of folds (fewer if a class has fewer bags), a splitter, or a list of
         splits, as in `MILogisticRegressionCV`.
@@ -219,7 +219,8 @@ class BagEnsembleClassifier(ScoreClassifier):
 
     @property
     def _text_labels(self) -> Literal["compare", "last"]:  # type: ignore[override]
-        # Without an assumption, both directions of the models with a direction are members of the ensemble.
+        # Without an assumption, models that depend on the positive class are fitted with each class as
+        # positive.
         return "last" if self.assumption is None else "compare"
 
     def _direction_loss(self, X: BagsLike, y: ArrayLike, weight: np.ndarray) -> float:

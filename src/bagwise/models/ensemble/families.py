@@ -101,7 +101,7 @@ _WITHOUT_PAIRS = ("extremes", "moments", "prototypes", "instances")
 _STREAMING = ("linear", "instances")
 # Families that can be fitted to instances in files, if they are passed by name.
 _ON_FILES = ("extremes", "moments", *_STREAMING)
-# Families with members that cannot use absence, and the largest number of instances for kernel SVMs on them.
+# Families with members that cannot learn from absence, and the maximum number of instances for kernel SVMs.
 _STANDARD = ("instances", "witnesses", "trees")
 _MOST_WITNESSES = 8_000
 
@@ -226,7 +226,7 @@ def refuse_unknown(families: str | Sequence[str], assumption: str | None = None)
 # Seconds measured on one core of a CPU from 2020: per instance pair; per pair and feature; per SVM and
 # squared bag; fixed cost of an SVM; per instance value and pass.
 _PAIR, _PRODUCT, _MACHINE, _LEAST, _VALUE = 1e-8, 1e-10, 2e-8, 7e-4, 1e-8
-# Seconds per pair of instances of an SVM on instances, and of a tree on a few thousand instances.
+# Seconds per instance pair of an instance-level SVM; seconds per tree on a few thousand instances.
 _WITNESS_PAIR, _TREE = 2e-8, 8e-3
 _PASSES = 200  # passes over the instances in all folds, for a model that reads the data in blocks
 

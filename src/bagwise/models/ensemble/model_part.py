@@ -23,7 +23,7 @@ from bagwise.models.trees import MIGradientBoostingClassifier
 _OUTPUT = ["decision_function"]
 # Ridge penalties of the coefficients, relative to a loss that is summed over bags.
 _ALPHAS = (1.0, 10.0)
-# Penalties C of the SVMs, how reports describe the scaling of their instances, and the number of trees.
+# Penalties C of the SVMs, descriptions of the scaling of instances for reports, and the number of trees.
 COSTS = (1.0, 10.0)
 _SCALED = {"minmax": "scaled to 0..1", "rank": "ranked"}
 N_TREES = 50

@@ -121,9 +121,9 @@ class MIMixture(Recorded, WaistClassifier):
     random_state : int, RandomState or None, default=None
         Seed of the starts.
     n_jobs : int or None, default=None
-        Number of threads over the starts. For large data (more than 2**23 values) the starts share passes
-        over the bags instead, with the number of threads that numba is allowed to use. The result does not
-        depend on `n_jobs`.
+        Number of threads that process the starts. For large data (more than 2**23 values) the starts share
+        passes over the bags instead, with the number of threads that numba is allowed to use. The result does
+        not depend on `n_jobs`.
     verbose : int, default=0
         1 shows a progress line on a terminal, and otherwise prints one line per start. 2 prints one line per
         iteration.

@@ -24,10 +24,10 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
     """Multi-label classifier that fits a separate bag model for every label.
 
     A bag can have any number of labels: the species heard in a recording, the objects in a picture. For every
-    label, a clone of `estimator` learns which bags have the label. It also predicts instances if `estimator`
-    does. scikit-learn's `OneVsRestClassifier` and `MultiOutputClassifier` also accept bags. This class
-    adds instance-level predictions and supports labels that no training bag has, which can occur in
-    cross-validation.
+    label, a clone of `estimator` learns which bags have the label. Instances can be predicted as well if
+    `estimator` predicts them. scikit-learn's `OneVsRestClassifier` and `MultiOutputClassifier` also accept
+    bags. This class adds instance-level predictions and supports labels that no training bag has, which can
+    occur in cross-validation.
 
     If every instance has at most one label (a segment of a recording has one singer), use
     `MIMLLogisticRegression`, which fits all labels together.

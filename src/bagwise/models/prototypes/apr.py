@@ -195,8 +195,8 @@ def grow(X: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 
     The search starts from the first choice. It repeatedly adds the instance that enlarges the box least, out
     of all bags that have none yet. After each addition, earlier choices are exchanged for other instances of
-    their bags as long as this makes the box smaller (backfitting). At the end, no single exchange makes it
-    smaller.
+    their bags as long as this makes the box smaller (backfitting). At the end, no single exchange makes the
+    box smaller.
     """
     bag = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     chosen: dict[int, int] = {}

@@ -114,7 +114,8 @@ def distinct_optima(results: Sequence[SolverResult]) -> tuple[np.ndarray, np.nda
     """Select the distinct better optima from the results of all starts, best first.
 
     An optimum is left out if its objective is above the midpoint of the best and the worst objective. It is
-    also left out if it and a better one assign each other's targets a positive probability of 0.95 or more.
+    also left out if it and a better optimum assign each other's targets a positive probability of 0.95 or
+    more.
 
     Returns
     -------

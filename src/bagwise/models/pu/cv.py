@@ -46,7 +46,7 @@ class PUSetKernelClassifierCV(SetKernelScore):
         with the defaults of `ClassPriorEstimator`, because risks are only comparable for the same prior.
     cv : int or splitter, default=5
         Number of folds (fewer if there are fewer positive bags), a scikit-learn splitter, or a list of
-        splits. Keep copies of a bag in one fold; otherwise held-out bags are also training bags, and the
+        splits. Keep copies of a bag in one fold; otherwise, copies of training bags are held out, and the
         choice overfits.
     random_state : int, RandomState instance or None, default=None
         Seed or generator of folds and centers.
@@ -66,8 +66,8 @@ class PUSetKernelClassifierCV(SetKernelScore):
 
     Notes
     -----
-    Kernel matrices are computed once per degree and split into folds. Every solution is the start for the
-    next penalty. Features are scaled by the range of all training bags, which does not use the labels.
+    Kernel matrices are computed once per degree and split into folds. Every solution is used as the start for
+    the next penalty. Features are scaled by the range of all training bags, which does not use the labels.
 
     References
     ----------

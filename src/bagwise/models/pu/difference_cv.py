@@ -89,7 +89,7 @@ class LSDDClassifierCV(ChosenDifference, LSDDScore):
         number, or True. Text labels require this parameter.
     cv : int, splitter or splits, default=5
         Number of folds (fewer if there are fewer positive bags), a scikit-learn splitter, or a list of
-        (train, test). Keep copies of a bag in one fold; otherwise held-out bags are also training bags, and
+        (train, test). Keep copies of a bag in one fold; otherwise, copies of training bags are held out, and
         the choice overfits.
     random_state : int, RandomState instance or None, default=None
         Seed or generator of centers and folds.

@@ -131,8 +131,8 @@ class DSDDClassifier(DSDDScore):
     """Classify instances by the sign of a difference of two densities, without estimating the densities.
 
     Positive instances are more frequent in positive bags than in unlabeled ones, and negative instances are
-    less frequent. The sign of this difference is the best classifier of instances by kind of bag, if both
-    kinds have weight one half. The fit minimizes ::
+    less frequent. If both kinds of bags have weight one half, the sign of this difference is the best
+    classifier of instances by kind of bag. The fit minimizes ::
 
         alpha / 2 |f|^2 + mean_P(ramp(f)) / 2 + mean_U(ramp(-f)) / 2
 

@@ -122,8 +122,8 @@ class LSDDClassifier(LSDDScore):
 
     with ``H_cd = exp(-gamma |center_c - center_d|^2 / 2)``. The vector h is the mean of the basis functions
     over instances of positive bags minus the mean over instances of unlabeled bags. An instance is positive
-    if f >= 0, and a bag is positive if one of its instances is. The class prior is not used. LSDD is a quick
-    baseline for few dimensions.
+    if f >= 0, and a bag is positive if one of its instances is. The class prior is not used. LSDD is a fast
+    baseline for data with few features.
 
     Parameters
     ----------

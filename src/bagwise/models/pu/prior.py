@@ -76,7 +76,7 @@ class ClassPriorEstimator(SetKernelEstimator):
     ----------
     kernel : {"minimax", "mean", "set"} or callable, default="minimax"
         The bag kernel, as in `PUSetKernelClassifier`. Only "ratio" uses a named kernel. With a callable,
-        "tail" also uses its matrix of bags and centers, as the features of its scores.
+        "tail" uses the kernel matrix of bags and centers as features.
     method : {"least", "tail", "ratio"}, default="least"
         Method whose estimate becomes `class_prior_`; the other estimate is `check_`. "least" is the smaller
         estimate, with the larger of the two standard errors.

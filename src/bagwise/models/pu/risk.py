@@ -380,8 +380,8 @@ def pu_risk_bound(
     -----
     The bound holds for a score that was **fixed before the sample was drawn**. It does not apply to a fitted
     score, which is chosen for a small risk on the sample and whose basis functions are bags of the sample. It
-    does not apply to the error rate either, which is a different loss. It shows which sample to enlarge: more
-    positive bags reduce it most if 4 pi^2 n_unlabeled > n_positive.
+    does not apply to the error rate either, which is a different loss. The bound shows which sample to
+    enlarge: more positive bags reduce it most if 4 pi^2 n_unlabeled > n_positive.
 
     References
     ----------

@@ -124,8 +124,8 @@ class PUSetKernelClassifier(SetKernelScore):
         The loss as a function of the margin z: ``max(-z, (1 - z) / 2, 0)``, ``(z - 1)^2 / 4`` or
         ``log(1 + exp(-z))``. Only the logistic loss supports `predict_proba`.
     class_prior : float or None, default=None
-        Share of positive bags among the unlabeled bags, in (0, 1). If you know it, pass it. By default, it is
-        set to the "tail" estimate of `ClassPriorEstimator`, which is an upper estimate.
+        Share of positive bags among the unlabeled bags, in (0, 1). Pass the prior if you know it. By default,
+        it is set to the "tail" estimate of `ClassPriorEstimator`, which is an upper estimate.
     centers : {"all", "random", "kmeans"} or Bags, default="all"
         Centers of the basis functions: all training bags, `n_centers` random ones, the bags nearest to the
         means of `n_centers` clusters, or the passed bags. "all" allows at most 5,000 bags.

@@ -81,7 +81,7 @@ def out_of_fold_scores(
         loss = float(np.average(loss_of_margin(margin), weights=weight[is_held]))
         if loss < best[0]:
             best = loss, score
-    # Rounding makes scores equal that differ only by rounding errors, so that no cut separates them.
+    # Scores that differ only by rounding errors become equal, so that no cut separates them.
     return np.round(best[1], 5)
 
 

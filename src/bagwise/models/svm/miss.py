@@ -63,8 +63,8 @@ class MissSVC(BagMachine):
         Scaling of the instances before the fit.
     init : {"ties", "positive", "negative", "random"}, default="ties"
         Labels of the unlabeled instances in the first step. "ties" counts each instance half as positive and
-        half as negative; "positive" and "negative" label all instances alike. These three use the mean of
-        each bag as its witness. "random" draws the labels and one witness per bag at random.
+        half as negative; "positive" and "negative" label all instances alike. With these three settings, the
+        mean of each bag is its witness. "random" draws the labels and one witness per bag at random.
     n_init : int, default=1
         Number of starts; all but the first are random. The solution with the lowest objective is kept. This
         solution is not necessarily the best model: random starts may reach lower objectives and predict

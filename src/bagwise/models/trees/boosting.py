@@ -52,7 +52,7 @@ class MIGradientBoostingClassifier(Recorded, WaistClassifier):
     ----------
     rule : str or Rule, default="or"
         Rule that derives bag labels from instances: a name in `bagwise.rules.RULES` or a rule object. Rules
-        with learnable parameters raise an error.
+        with learnable parameters are not supported.
     loss : {"exponential"} or None, default=None
         None is the likelihood of the rule. "exponential" is exp(-s_i mean_j F(x_ij)) with s_i = 1 or -1. It
         requires ``rule="mean"``. The log-odds are then 2 F, and ``rule_`` is `LogOddsMean`.

@@ -90,7 +90,7 @@ class OrderedFeatures:
 def split_shares(
     tree: Trees, leaf: np.ndarray, target: np.ndarray, weight: np.ndarray, n_features: int
 ) -> np.ndarray:
-    """Return by how much the splits of every feature reduced the squared error, as shares of 1.
+    """Return each feature's share of the reduction in squared error by the splits of a tree.
 
     The definition is that of scikit-learn's importances, but the sums only have positive terms. scikit-learn
     subtracts impurities, which loses all precision in leaves with a small share of the total weight.

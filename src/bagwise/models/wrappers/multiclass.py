@@ -25,7 +25,7 @@ from bagwise.models.base.streaming import learns_from_scans
 from bagwise.models.base.tags import can_use_absence
 from bagwise.models.wrappers.instance_level import instance_model
 
-# Scores are equal if their relative difference is at most this: solvers are not more precise.
+# Scores count as equal if their relative difference is at most this: solvers are not more precise.
 _EQUAL = 1e-9
 
 

@@ -34,7 +34,7 @@ class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[c
     Parameters
     ----------
     transformer : transformer
-        Any scikit-learn transformer. If it needs labels, every instance has the label of its bag.
+        Any scikit-learn transformer. If the transformer uses labels, every instance has the label of its bag.
     max_passes : int, default=1
         Number of passes of `partial_fit` over bags in files that do not fit in memory. Each pass reads the
         blocks in a random order.

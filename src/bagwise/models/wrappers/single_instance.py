@@ -42,9 +42,9 @@ class SingleInstanceClassifier(WaistClassifier):
     Parameters
     ----------
     estimator : classifier or None, default=None
-        Any scikit-learn classifier; `LogisticRegression` by default. If it has `predict_proba`, its
-        probabilities are used. Otherwise the values of its `decision_function` are used as log-odds, and the
-        model has `decision_function` instead of `predict_proba`.
+        Any scikit-learn classifier; `LogisticRegression` by default. If the classifier has `predict_proba`,
+        these probabilities are used. Otherwise the values of its `decision_function` are used as log-odds,
+        and the model has `decision_function` instead of `predict_proba`.
     rule : str or Rule, default="mean"
         Rule that combines the instances of a bag: a name in `bagwise.rules.RULES`, or a `Rule`. "mean" suits
         labels copied from bags. "max" is the classic choice. "or" predicts too many large bags as positive.
