@@ -68,7 +68,7 @@ class ClassPriorWarning(UserWarning):
 
 
 class VersionWarning(UserWarning):
-    """An estimator is unpickled by a different version of bagwise than the one that pickled it.
+    """An estimator was pickled with a different version of bagwise than the current one.
 
     Examples
     --------
@@ -115,8 +115,8 @@ def warn_user(message: str, category: type[Warning] = UserWarning, *, once: str 
     """Issue a warning that points to the user's line: the first line on the stack outside bagwise.
 
     Lines in scikit-learn, joblib, pickle and contextlib are also skipped, so a warning from a fit inside a
-    pipeline, a search or another fit points to the user's call. In a worker process the stack has no such
-    line, so the outermost line is reported.
+    pipeline, a search or another fit points to the user's call. The stack of a worker process contains no
+    such line, so the warning points to the outermost line.
 
     `once` identifies warnings that are shown only once during the user's call, for example once for all fits
     of a search. Each worker process shows such a warning separately.

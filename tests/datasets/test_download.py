@@ -156,7 +156,7 @@ def test_a_server_error_is_reported(server, cache):
 
 def test_no_network_is_one_sentence_that_says_what_to_do(server, cache):
     server.stop()
-    with pytest.raises(ConnectionError, match=r"\(no connection\); try again, or put the file at '.*musk1"):
+    with pytest.raises(ConnectionError, match=r"\(no connection\); try again, or save the file as '.*musk1"):
         fetch_musk1()
     assert files(cache) == []
 

@@ -48,9 +48,9 @@ def test_labels_that_are_words_stay_words_and_may_be_absent(tmp_path):
     [
         ("m1,'1,1,red',1,1\nm1,'1,1,red',1,1\n", "the bag id 'm1' occurs twice, in line 13 and line 14"),
         ("m1,'1,1,red',1,?\n", "line 13: the label is missing"),
-        ("m1,'1,1,red',1\n", "line 13: 3 values but 4 attributes; is the file truncated"),
+        ("m1,'1,1,red',1\n", "line 13: got 3 values; expected 4, one per attribute; is the file truncated"),
         ("m1,'1,1,red\n", "line 13: the quote at column 4 is not closed"),
-        ("m1,'1,red',1,1\n", "line 13: instance 0 of the bag has 2 values but there are 3 features"),
+        ("m1,'1,red',1,1\n", "line 13: instance 0 of the bag has 2 values; expected 3, one per feature"),
         ("m1,'1,x,red',1,1\n", "line 13: 'x' is not a value of the attribute 'the charge'; expected a"),
         ("m1,'1,1,blue',1,1\n", "line 13: 'blue' is not a value of the attribute 'color'; expected one"),
         ("m1,'1,1,red',1,2\n", "'2' is not a declared value of 'class'"),

@@ -69,7 +69,7 @@ def test_folders_are_never_overwritten(tmp_path):
     (tmp_path / "bags").mkdir()
     save_bags(tmp_path / "bags", small(), [1, 0], format="npy")  # an empty folder is allowed
     for format_name in ("npy", "h5"):
-        with pytest.raises(FileExistsError, match="already exists; name a new folder"):
+        with pytest.raises(FileExistsError, match="already exists; pass the path of a new folder"):
             save_bags(tmp_path / "bags", small(), format=format_name)
 
 
@@ -170,7 +170,7 @@ def test_csv_errors_name_the_line(tmp_path):
 
     refused("", "is empty")
     refused("bag,x,x\na,1,2\n", "has two columns 'x'")
-    refused("bag,x\na,1\nb\n", "line 3: 1 values but 2 columns")
+    refused("bag,x\na,1\nb\n", "line 3: got 1 values; expected 2, one per column")
     refused("bag,y,x\na,1,1\na,,2\n", "line 3: the label is missing")
     refused("bag,y,x\na,1,1\n,0,2\n", "line 3: the bag id is missing")
     refused("bag,y,x\na,1,1\na,0,2\n", "the bag 'a' has two values of 'y', 1 and 0")

@@ -58,7 +58,7 @@ def test_the_separator_line_of_excel_is_not_the_header(line, tmp_path):
     path.write_text("sep=,\nbag;1,x\nb,1\n")  # it overrides the detected delimiter
     assert load_csv(path, bag="bag;1")[0].ids.tolist() == ["b"]
     path.write_text(f"{line}\nbag;x\nb;1\nb;y;2\n")
-    with pytest.raises(ValueError, match="line 4: 3 values but 2 columns"):
+    with pytest.raises(ValueError, match="line 4: got 3 values; expected 2, one per column"):
         load_csv(path)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """Return the cache folder: ``$BAGWISE_CACHE`` if it is set, else the operating system's default."""
+    """Return the cache folder: ``$BAGWISE_CACHE`` if set, otherwise the operating system's default."""
     if folder := os.environ.get("BAGWISE_CACHE"):
         return Path(folder)
     import pooch

@@ -68,7 +68,7 @@ def free_name(name: str, taken: set[str]) -> str:
 
 
 def _kind(array: np.ndarray) -> dict[str, Any]:
-    # The width of strings is not recorded, because it may differ between parts of a stream.
+    # The string width is not recorded, because it may differ between parts of a stream.
     return {
         "dtype": "U" if array.dtype.kind == "U" else array.dtype.str,
         "shape": list(array.shape[1:]),

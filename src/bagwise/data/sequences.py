@@ -24,8 +24,8 @@ class Sequences:
     offsets : array of int, shape (n_sequences + 1,)
         The start index of each sequence, then the total length; the first entry is 0.
     n_symbols : int, optional
-        Size of the alphabet, by default one more than the largest symbol. Set it if training data or new
-        data may not contain all symbols: the alphabet size takes the role of the number of features.
+        Size of the alphabet, by default one more than the largest symbol. Set it if the training data or new
+        data may not contain all symbols, because the alphabet size is used as the number of features.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class Sequences:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """``(n_sequences, n_symbols)``: the alphabet size takes the role of the number of features."""
+        """``(n_sequences, n_symbols)``: the alphabet size is used as the number of features."""
         return len(self), self.n_symbols
 
     @property
@@ -152,7 +152,7 @@ class Sequences:
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self.symbols, self.offsets, self.n_symbols)
 
-    # Used by model files (`bagwise.save`), which may come from untrusted sources: `__init__` checks all.
+    # Model files (`bagwise.save`) use this method and may come from untrusted sources: `__init__` checks all.
     def __getstate__(self) -> dict[str, Any]:
         return {"symbols": self.symbols, "offsets": self.offsets, "n_symbols": self.n_symbols}
 

@@ -76,7 +76,7 @@ def _download(source: Source, path: Path) -> None:
         pooch.retrieve(source.url, f"sha256:{source.sha256}", path.name, folder, downloader=get)
     except RequestException as error:
         raise ConnectionError(
-            f"cannot download {source.url} ({_reason(error)}); try again, or put the file at {str(path)!r}."
+            f"cannot download {source.url} ({_reason(error)}); try again, or save the file as {str(path)!r}."
         ) from error
     except ValueError as error:  # pooch raises this for a wrong checksum
         raise ValueError(

@@ -44,7 +44,7 @@ def parse_indexed(content: bytes) -> tuple[Bags, np.ndarray]:
 def parse_birdsong(
     features: bytes, instance_labels: bytes, bag_labels: bytes, class_names: bytes
 ) -> dict[str, object]:
-    """Parse the four text files of HJA birdsong; their class indices start at 1, the returned ones at 0."""
+    """Parse the four text files of HJA birdsong; class indices start at 1 there, but at 0 in the result."""
     table = np.loadtxt(io.BytesIO(features), delimiter=",", skiprows=1)
     labels = np.loadtxt(io.BytesIO(instance_labels), delimiter=",", skiprows=1, dtype=np.int64)
     codes, names = zip(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# GitHub's host for raw files. Every URL contains a commit, so the files never change.
+# GitHub's host for raw files. Every URL contains a commit hash, so the files never change.
 HOST = "https://raw.githubusercontent.com"
 
 

@@ -233,7 +233,7 @@ def fetch_corel2000() -> Bunch:
 
     Notes
     -----
-    The file starts with the dogs. The original order is restored, so they are images 1000 to 1099.
+    The file starts with the dogs. The original order is restored, so the dogs are images 1000 to 1099.
 
     Examples
     --------

@@ -52,7 +52,7 @@ def make_mixture_bags(
         Number of instances per bag. An integer is used for all bags. A tuple is an inclusive range from which
         the sizes are drawn uniformly. A list or array contains the size of every bag.
     n_features : int, default=None
-        Number of features. The default is that of `means`, or 2 without `means`.
+        Number of features. The default is the number of features of `means`, or 2 without `means`.
     positive_rate : float in [0, 1], default=0.2
         Probability pi that an instance is positive.
     separation : float, default=3.0
@@ -136,7 +136,7 @@ def _read_covariances(covariances: Any, n_features: int) -> tuple[np.ndarray, np
     covariances = check_array("covariances", values, (), square, (2, *square), expected=expected)
     if covariances.ndim == 0:
         covariances = covariances * np.eye(n_features)
-    # A copy, because writing to one class must not change the other class.
+    # Copy the array, because writing to one class must not change the other class.
     covariances = np.broadcast_to(covariances, (2, *square)).copy()
     for label, matrix in zip(("negative", "positive"), covariances, strict=True):
         # Cholesky only reads the lower triangle, so symmetry must be checked separately.

@@ -151,8 +151,8 @@ def augment_bags(
     n_copies : int, default=None
         Number of copies of every bag. Pass either `n_copies` or `n_bags`. Without both, there is one copy.
     n_bags : int, default=None
-        Number of bags in the result. The copied bags are drawn at random, so bags can have different
-        numbers of copies.
+        Number of bags in the result. The bags to copy are drawn at random, so the number of copies can differ
+        between bags.
     noise : float, default=0.01
         Standard deviation of the noise as a share of a_ik; with 0, the copies are exact.
     random_state : int, RandomState instance or None, default=None

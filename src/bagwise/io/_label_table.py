@@ -75,7 +75,8 @@ def join_labels(
     is_listed, n_rows = rows >= 0, len(names) - len({int(row) for row in rows if row >= 0})
     if not is_listed.any():
         raise ValueError(
-            f"{name} lists none of the bags of {where}: its first id is {names[0]!r}, not {ids[0]!r}."
+            f"{name} lists none of the bags of {where}: the first id is {names[0]!r} in the table, but "
+            f"{ids[0]!r} in the data."
         )
     if missing == "raise" and (n_rows or not is_listed.all()):
         if not is_listed.all():

@@ -226,8 +226,8 @@ def _blocks(table: TableFile, names: list[str]) -> Iterator[tuple[list[int], dic
         for line, row in block:
             if len(row) != len(header):
                 raise ValueError(
-                    f"{str(table)!r}, {table.row_word} {line}: {len(row)} values but {len(header)} columns; "
-                    "is the file truncated?"
+                    f"{str(table)!r}, {table.row_word} {line}: got {len(row)} values; expected "
+                    f"{len(header)}, one per column; is the file truncated?"
                 )
         columns = dict(zip(header, zip(*(row for _, row in block), strict=True), strict=True))
         yield [line for line, _ in block], {name: columns[name] for name in names}
@@ -252,7 +252,7 @@ def _values(
 
 
 class Spread:
-    """Mapping between multi-dimensional columns and one-dimensional columns in a file.
+    """Mapping between multi-dimensional columns and the one-dimensional columns in a file.
 
     Parameters
     ----------

@@ -94,8 +94,8 @@ def _read(path: Path) -> tuple[Bags, np.ndarray | None]:
         values = list(_values(line, f"{where}, line {row}"))
         if len(values) != len(attributes):
             raise ValueError(
-                f"{where}, line {row}: {len(values)} values but {len(attributes)} attributes; "
-                "is the file truncated?"
+                f"{where}, line {row}: got {len(values)} values; expected {len(attributes)}, one per "
+                "attribute; is the file truncated?"
             )
         parts.append(_matrix(values[bag] or "", attributes[bag], f"{where}, line {row}"))
         rows.append(row)
@@ -194,8 +194,8 @@ def _matrix(text: str, bag: _Attribute, where: str) -> np.ndarray:
             values = list(_values(row, where))
             if len(values) != len(bag.inner):
                 raise ValueError(
-                    f"{where}: instance {i} of the bag has {len(values)} values but there are "
-                    f"{len(bag.inner)} features."
+                    f"{where}: instance {i} of the bag has {len(values)} values; expected "
+                    f"{len(bag.inner)}, one per feature."
                 )
             cells = list(enumerate(values))
         for j, value in cells:
@@ -208,7 +208,8 @@ def _cell(pair: str, n_features: int, where: str) -> tuple[int, str | None]:
     index, _, value = pair.partition(" ")
     if not (index.isascii() and index.isdigit() and int(index) < n_features and value.strip()):
         raise ValueError(
-            f"{where}: {pair!r} in a sparse row; expected an index from 0 to {n_features - 1} and a value."
+            f"{where}: got {pair!r} in a sparse row; expected an index from 0 to {n_features - 1} "
+            "and a value."
         )
     return int(index), _bare(value.strip())
 

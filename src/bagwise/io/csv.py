@@ -29,7 +29,7 @@ def save_csv(path: FilePath, bags: Bags, y: ArrayLike | None = None) -> Path:
     The columns are ``bag_id``, ``y``, the bag columns, the features and the instance columns; a
     multi-dimensional column is split into several. Values are written such that loading restores them
     exactly. A second file, ``NAME.csv-metadata.json``, stores the dtypes and roles of the columns. `load_csv`
-    and other programs can read the CSV file without it, too. For large data, use Parquet.
+    and other programs can also read the CSV file without this second file. For large data, use Parquet.
 
     Parameters
     ----------

@@ -160,7 +160,7 @@ def load_bags(
 def _take_label_options(
     options: dict[str, Any], takes: Collection[str]
 ) -> tuple[dict[str, Any] | None, Missing]:
-    """Remove the label options that the reader does not support from `options`; `load_bags` handles them.
+    """Remove label options from `options` that the reader does not support; `load_bags` handles these.
 
     Returns the arguments `table`, `bag` and `label` of `join_labels`, or None, and the value of `missing`.
     """

@@ -1,4 +1,4 @@
-"""Read and write npz files: one compressed file with bags, names, side columns and labels."""
+"""Read and write npz files, which contain bags, names, side columns and labels in compressed form."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Model files that are safe to load (`save`, `load`), and checkpoints of fits.
 
-A model file consists of three lines and an archive. The lines contain the format, a checksum of the rest, and
-a card that describes the model. The archive is written by skops (``pip install 'bagwise[persist]'``). Loading
-never executes code.
+A model file consists of three lines and an archive. The lines contain the format, a checksum of the remaining
+file, and a card that describes the model. The archive is written by skops
+(``pip install 'bagwise[persist]'``). Loading never executes code.
 
 - `models`: `save`, `load` and checks of the restored model. `files`: the format number and the checksum.
   `card`: the description.

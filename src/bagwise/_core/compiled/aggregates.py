@@ -16,7 +16,7 @@ def bag_moments(X, offsets, columns):
     """Return statistics of every column in every bag, (n_bags, k d), in the precision of `X`.
 
     `columns` contains the first columns of minimum, maximum, mean and standard deviation in the result, or -1
-    for those of the k statistics that are not needed. A value of NaN makes all four NaN.
+    for those of the k statistics that are not needed. If a value is NaN, all four statistics are NaN.
     """
     n_bags, d = len(offsets) - 1, X.shape[1]
     out = np.empty((n_bags, d * (columns >= 0).sum()), X.dtype)
@@ -43,7 +43,7 @@ def bag_moments(X, offsets, columns):
             center[j] = min(max(center[j] / size, np.float64(least[j])), np.float64(largest[j]))
         if with_spread:
             squares[:] = 0.0
-            for row in range(begin, end):  # the rows are in the cache
+            for row in range(begin, end):  # the rows are still in the cache
                 x = X[row]
                 for j in range(d):
                     u = x[j] - center[j]

@@ -45,5 +45,5 @@ def refuse_other_widths(X: Any, *vectors: np.ndarray) -> None:
             )
 
 
-# Row indices that stand for all rows, for kernels that read a subset of the rows of a matrix.
+# Row indices that represent all rows, for kernels that read selected rows of a matrix.
 (ALL_ROWS,) = readonly(np.empty(0, dtype=np.int64))

@@ -9,9 +9,9 @@ is the largest log-odds of the bag, and its true probabilities are p * exp(shift
 A posterior needs only ratios of probabilities, so it is exact down to the smallest float. The cost is still
 one exponential per instance.
 
-Sums leave out the instance k with the largest log-odds and add it at the end. The leave-one-out formulas need
-the sum over the other instances for k, where a subtraction would cancel. Every other instance contributes at
-most half of the total, so it can be subtracted safely.
+Sums leave out the instance k with the largest log-odds and add it at the end. For k, the leave-one-out
+formulas need the sum over the other instances, where a subtraction would cause cancellation. Every other
+instance contributes at most half of the total, so it can be subtracted safely.
 """
 
 from __future__ import annotations

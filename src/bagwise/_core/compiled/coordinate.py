@@ -72,7 +72,7 @@ def violations(gradient, x, alpha):
             violation[k] = abs(gradient[k] + alpha)
         elif x[k] < 0.0:
             violation[k] = abs(gradient[k] - alpha)
-        else:  # or if the gradient is NaN
+        else:  # also true if the gradient is NaN
             violation[k] = 0.0 if abs(gradient[k]) <= alpha else abs(gradient[k]) - alpha
     violation[p] = abs(gradient[p])
     return violation

@@ -43,7 +43,7 @@ LOW, HIGH, START = 0, 1, 2
 # Probability of the counts that may be dropped at a node, and the smallest likelihood of a bag for which the
 # resulting error is negligible.
 DROP, SAFE_WITHOUT = 1e-30, 1e-10
-# With this many counts or more, removing the ends is faster.
+# Removing the ends is faster for at least this many counts.
 MANY = 1024
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from bagwise._core.compiled.compiling import kernel
 
-# Number of values per chunk, which stays in the first-level cache.
+# Number of values per chunk; a chunk stays in the first-level cache.
 CHUNK = 2048
 
 

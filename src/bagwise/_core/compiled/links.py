@@ -34,7 +34,7 @@ def softmax_gradient(log_odds, offsets, y, sharpness):
         sign = 1.0 if y[i] == 1 else -1.0
         slope = sign * sharpness
         k, shift = fill_bag(log_odds, start, stop, sign, p, q)
-        heaviest = p[k]  # the p_j with the largest weight
+        heaviest = p[k]  # p_j of the instance with the largest weight
         if slope < 0.0:
             for j in range(stop - start):
                 heaviest = min(heaviest, p[j])

@@ -15,7 +15,8 @@ import numpy as np
 
 from bagwise._core.compiled.compiling import kernel
 
-# The product of this many factors between 1 and 2 does not overflow, so one logarithm replaces this many.
+# The product of this many factors between 1 and 2 does not overflow, so a single logarithm of the product
+# replaces the logarithms of the factors.
 _BLOCK = 64
 
 # Number of rows per matrix product. The rows and their products stay in the fastest cache. Their memory need
@@ -61,7 +62,7 @@ def diagonal_moments(X, rows, weight, origin):
 def whitened_odds(X, rows, center, whiteners, shift, constant):
     """Return constant + (|z-|^2 - |z+ - shift|^2) / 2, (z-, z+) = (x - center) @ whiteners, for every row x.
 
-    `whiteners` is (d, 2 d), so that one product serves both classes.
+    `whiteners` is (d, 2 d), so that one matrix product is enough for both classes.
     """
     n, d = rows.shape[0] or X.shape[0], X.shape[1]
     out = np.empty(n)
@@ -104,7 +105,7 @@ def second_moments(X, rows, weight, origin):
                 check += u
                 U[i, 1 + j] = u
                 weighted[i, j] = w * u
-        if math.isnan(check):  # missing values, for which the caller needs `fill_missing`
+        if math.isnan(check):  # there are missing values; the caller then needs `fill_missing`
             sums[0] = check
             return sums
         np.dot(U[:size].T, weighted[:size], part)

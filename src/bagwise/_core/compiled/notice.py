@@ -1,4 +1,4 @@
-"""A message for users who wait for the compiler: shown once, states that compiling happens only once."""
+"""Message for users who wait for the compiler; it explains that compiling happens only once."""
 
 from __future__ import annotations
 

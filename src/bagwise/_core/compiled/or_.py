@@ -74,7 +74,7 @@ def softplus_parts(log_odds, odds, offsets, sign):
     """Return the two parts of every bag's sum of softplus(eta_j), which is linear + log(1 + product).
 
     `odds` is exp(-|log_odds|). Both parts are (n_bags,); `softplus_except` explains the product. If a bag has
-    several blocks, `product` is that of its last block, and `linear` includes the other blocks.
+    several blocks, `product` refers to the last block, and `linear` includes the other blocks.
     """
     n_bags = offsets.shape[0] - 1
     linear, product = np.empty(n_bags), np.empty(n_bags)

@@ -1,4 +1,4 @@
-"""Whether the compiler is running: `notice` sets the event, progress lines show the text.
+"""State of the compiler: `notice` sets the event, and progress lines show the text.
 
 The module does not import numba, so that progress lines can import it.
 """

@@ -1,7 +1,7 @@
 """Predictions of binary trees that are stored one after another in flat arrays.
 
-Node `n` sends an instance to ``left[n]`` if ``x[feature[n]] <= threshold[n]``, else to ``right[n]``; leaves
-have the feature -1. The caller ensures that all features exist and that children are stored after their
+Node `n` sends an instance to ``left[n]`` if ``x[feature[n]] <= threshold[n]``, else to ``right[n]``; for
+leaves, the feature is -1. The caller ensures that all features exist and that children are stored after their
 parents, so that every path ends inside the arrays (`bagwise.models.trees.flat`).
 """
 

@@ -102,7 +102,7 @@ def replacing_folder(path: FilePath) -> Iterator[Path]:
     """Yield a temporary folder that is renamed to `path` if the block succeeds; never overwrite files."""
     path = Path(path)
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise FileExistsError(f"{str(path)!r} already exists; name a new folder.")
+        raise FileExistsError(f"{str(path)!r} already exists; pass the path of a new folder.")
     part = _temporary_path(path)
     try:
         with _naming(path, part):

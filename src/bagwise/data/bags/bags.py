@@ -263,10 +263,10 @@ class Bags(AnyBags):
         bag : str
             The column with the bag id of every row.
         features : sequence of str, optional
-            The feature columns. By default every numeric column that varies within some bag. A column that is
-            constant within every bag but differs between bags, such as the label or the patient, describes
-            bags and becomes one of the `bag_columns`. This way, a label column never becomes a feature by
-            accident. The other columns become `instance_columns`.
+            The feature columns. By default, these are the numeric columns that vary within at least one bag.
+            A column that is constant within every bag but differs between bags, such as the label or the
+            patient, describes bags and becomes one of the `bag_columns`. This way, a label column never
+            becomes a feature by accident. The other columns become `instance_columns`.
 
         Examples
         --------
@@ -287,7 +287,7 @@ class Bags(AnyBags):
         """Join several `Bags` into one.
 
         All parts must have the same feature names and the same side columns. Ids are kept. If no part has
-        ids, the ids of the result are the bag indices.
+        ids, the result has bag indices as ids.
 
         Parameters
         ----------
@@ -347,12 +347,12 @@ class Bags(AnyBags):
 
     @property
     def ids(self) -> np.ndarray:
-        """The ids of the bags; their indices if they have no ids."""
+        """The bag ids, or the bag indices if the bags have no ids."""
         return np.arange(len(self)) if self._ids is None else self._ids
 
     @property
     def _has_ids(self) -> bool:
-        """Whether the bags have ids; otherwise `ids` are indices."""
+        """Whether the bags have ids; if not, `ids` contains bag indices."""
         return self._ids is not None
 
     @property
@@ -690,8 +690,8 @@ class Bags(AnyBags):
     def __reduce__(self) -> tuple[Any, ...]:
         return Bags._of_checked, (self._parts(),)
 
-    # Used by model files (`bagwise.save`), which may come from untrusted sources, so `__init__` validates all
-    # parts.
+    # Model files (`bagwise.save`) use this method and may come from untrusted sources, so `__init__`
+    # validates all parts.
     def __getstate__(self) -> dict[str, Any]:
         return {
             "instances": self._instances,

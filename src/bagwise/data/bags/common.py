@@ -30,12 +30,12 @@ class AnyBags(ABC):
     @property
     @abstractmethod
     def ids(self) -> np.ndarray:
-        """The ids of the bags; their indices if they have no ids."""
+        """The bag ids, or the bag indices if the bags have no ids."""
 
     @property
     @abstractmethod
     def _has_ids(self) -> bool:
-        """Whether the bags have ids; otherwise `ids` are indices."""
+        """Whether the bags have ids; if not, `ids` contains bag indices."""
 
     @property
     @abstractmethod

@@ -65,7 +65,7 @@ class Block(NamedTuple):
 
     @property
     def bags(self) -> slice | np.ndarray:
-        """The indices of these bags among all bags, as a slice if they are consecutive."""
+        """The indices of the block's bags among all bags; a slice if the bags are consecutive."""
         if self.first is not None:
             return slice(self.first, self.first + len(self.offsets) - 1)
         assert self.indices is not None  # set if the bags are not consecutive
@@ -190,7 +190,7 @@ class Blocks(ABC):
 
     @property
     def untransformed(self) -> Blocks:
-        """The blocks without the transformers that a view applies."""
+        """The blocks without the transformers of a view."""
         return self
 
     def as_seen(self, X: Any) -> Any:

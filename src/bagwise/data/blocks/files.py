@@ -83,7 +83,7 @@ class FileBlocks(Blocks):
     def shuffled(self, rng: np.random.RandomState) -> Iterator[Block]:
         """Yield the blocks in random order: one pass.
 
-        A few consecutive blocks are read together, because the units of files are larger than blocks.
+        A few consecutive blocks are read together, because file units are larger than blocks.
         """
         self.n_passes += 1
         return _ahead(self._in_random_order(rng))
@@ -104,7 +104,7 @@ _END: Any = object()
 
 
 def _ahead(items: Iterator[Any]) -> Generator[Any, None, None]:
-    """Yield items while a thread prepares the next one."""
+    """Yield items while a thread prepares the next item."""
     reader = ThreadPoolExecutor(1)
     thread = reader.submit(threading.get_ident).result()
     try:

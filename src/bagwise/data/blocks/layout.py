@@ -42,10 +42,10 @@ class Piece(Protocol):
 
 @dataclass(frozen=True)
 class Layout:
-    """The bags of every block: instructions for reading blocks, without instances, labels or weights.
+    """Instructions for reading the bags of every block; contains no instances, labels or weights.
 
     A block has about 8 MB of doubles, or one bag if that is larger. The block boundaries do not depend on the
-    units of the file: they are those of the same bags in memory. Bags that were selected in a different order
+    units of the file; they are the same as for bags in memory. Bags that were selected in a different order
     are read in file order, so that a pass reads every unit only once. Each block then contains the indices of
     its bags.
 

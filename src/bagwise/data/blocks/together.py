@@ -65,7 +65,7 @@ def run_together(blocks: Blocks, jobs: Sequence[Callable[[Blocks], R]]) -> list[
 
 
 class _Call(NamedTuple):
-    """A function call for which all other runs are paused."""
+    """A function call during which all other runs are paused."""
 
     f: Callable[..., Any]
     args: tuple[Any, ...]

@@ -189,7 +189,7 @@ class ExtendedBlocks(BlocksView):
 
 
 class _More(PerBlock):
-    """The additional arrays of blocks, by their names in `Block`."""
+    """The additional arrays of blocks; the field names are those of `Block`."""
 
     def __init__(
         self, by_instance: dict[str, np.ndarray], by_bag: dict[str, np.ndarray], offsets: np.ndarray

@@ -27,7 +27,7 @@ class ClusterBlocks(Blocks):
     The blocks are the same as in `FileBlocks`, and a task processes several consecutive blocks. Workers read
     the blocks from the files and keep them in memory if there is enough. Parameters are sent by value, and
     sums are added in the order of a fixed binary tree. Therefore results are bit-identical to those of
-    `FileBlocks`, for any distribution of the tasks and after failures of workers.
+    `FileBlocks`, for any distribution of the tasks and after worker failures.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class ClusterBlocks(Blocks):
 
     @property
     def n_workers(self) -> int:
-        """The number of workers that had blocks in the last pass."""
+        """The number of workers that processed blocks in the last pass."""
         return self._groups.n_workers
 
     def each(self, f: Callable[..., Any], *args: Any) -> Iterator[Any]:
@@ -149,7 +149,7 @@ class ClusterBlocks(Blocks):
 
 
 def _groups_of(n_blocks: int, n_threads: int) -> list[tuple[int, int]]:
-    """Split blocks into groups whose size is a power of two, so that every group is a branch of the tree.
+    """Split blocks into groups whose size is a power of two, so that every group is a subtree of the sum.
 
     Examples
     --------

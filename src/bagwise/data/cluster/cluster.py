@@ -43,7 +43,7 @@ class Cluster:
         return {address: about["nthreads"] for address, about in sorted(workers.items())}
 
     def opened(self, key: Hashable, groups: Sequence[Group]) -> OpenGroups:
-        """Return the groups that are stored on workers under this key, or store these groups."""
+        """Return the groups stored on workers under this key; if there are none, store these groups."""
         if key not in self._opened:
             self._opened[key] = OpenGroups(self, groups)
             while len(self._opened) > _SELECTIONS_KEPT:

@@ -18,7 +18,7 @@ _LARGEST_SHARE = 0.25
 
 
 class Group:
-    """Consecutive blocks: the layout for reading them and, on a worker, the instances read so far.
+    """Consecutive blocks: the layout for reading and, on a worker, the instances that were read so far.
 
     The reported size includes the instances, so that Dask computes on the worker of the group instead of
     moving the group. Pickles contain only the layout, without the instances. If a worker has too little

@@ -96,17 +96,17 @@ class ScannedBags(AnyBags):
 
     @property
     def ids(self) -> np.ndarray:
-        """The ids of the bags; their indices in the files if they have no ids."""
+        """The bag ids, or the bag indices in the files if the bags have no ids."""
         return self._source.named(self._all_indices)
 
     @property
     def _has_ids(self) -> bool:
-        """Whether the files have bag ids; otherwise `ids` are indices."""
+        """Whether the files contain bag ids; if not, `ids` contains bag indices."""
         return self._source.ids is not None
 
     @property
     def y(self) -> Labels:
-        """The labels of the bags, or None."""
+        """The bag labels, or None."""
         return None if self._source.y is None else self._of_bags(self._source.y)
 
     @property
@@ -193,7 +193,7 @@ class ScannedBags(AnyBags):
     def on(self, client: Any) -> ScannedBags:
         """Return the same scan, with passes over its blocks computed by the workers of a Dask cluster.
 
-        This applies to all passes: fits of estimators that stream, predictions, and cross-validation. The
+        This applies to all passes: fits of streaming estimators, predictions, and cross-validation. The
         workers must be able to read the files under the same paths. The results are bit-identical to those
         without a cluster. A scan, or a fold of it, of at most 2**23 values is read in the calling process.
 
@@ -216,7 +216,7 @@ class ScannedBags(AnyBags):
         return self._cluster
 
     def standalone(self, run: slice) -> ScannedBags:
-        """Return consecutive bags with the metadata of their files only, to send them to another process."""
+        """Return consecutive bags with only the metadata of their files, for sending to another process."""
         indices = self._all_indices[run]
         low, high = (int(indices.min()), int(indices.max()) + 1) if len(indices) else (0, 0)
         source = self._source.part(low, high)
@@ -229,7 +229,7 @@ class ScannedBags(AnyBags):
         )
 
     def accepting(self, *, missing: bool, largest: float = LARGEST) -> ScannedBags:
-        """Return the same scan with different checks: whether NaN is accepted, and values up to `largest`."""
+        """Return the same scan with different checks: whether NaN is allowed, and the `largest` value."""
         return self._but(accept_missing=missing, largest=largest)
 
     def transformed(
@@ -280,7 +280,7 @@ class ScannedBags(AnyBags):
         return bags
 
     def parts(self, most: int | None = None, *, columns: bool = True) -> Iterator[tuple[Bags, Labels]]:
-        """Read all bags part by part, in their order: one pass if the files have the same order.
+        """Read all bags in order, part by part; this is a single pass if the bags are in file order.
 
         Parameters
         ----------
@@ -374,7 +374,7 @@ class ScannedBags(AnyBags):
         )
 
     def _held(self) -> Bags:
-        """Read bags that fit in memory; if the whole scan fits, read it once for all its selections."""
+        """Read bags that fit in memory; if the whole scan fits, read it once for all selections."""
         source = self._source
         if is_large(int(source.offsets[-1]) * max(self.n_features, source.n_features)):
             return self._read(self._indices)

@@ -97,7 +97,7 @@ class FileSource(ABC):
     first_bag: int = field(default=0, repr=False, kw_only=True)
 
     def named(self, bags: np.ndarray) -> np.ndarray:
-        """Return the ids of these bags; their indices in the files if they have no ids."""
+        """Return the ids of these bags, or their indices in the files if the bags have no ids."""
         return bags + self.first_bag if self.ids is None else self.ids[bags]
 
     def part(self, low: int, high: int) -> Self:

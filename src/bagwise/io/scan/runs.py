@@ -15,7 +15,7 @@ from bagwise.io._long import two_values
 
 @dataclass
 class ColumnOfBags:
-    """Information about a column: whether it describes bags and, if so, its value for each bag."""
+    """Information about a column: whether the column describes bags and, if so, the value for each bag."""
 
     dtypes: set[np.dtype] = field(default_factory=set)
     varies: bool = False
@@ -73,7 +73,7 @@ class Runs:
         self.n_rows = 0
 
     def begin_file(self, where: str) -> None:
-        """Start a new file: the following rows belong to it."""
+        """Start a new file, which contains the following rows."""
         self._file_starts.append((where, self.n_rows))
         self._new_file = True
 

@@ -2,8 +2,8 @@
 
 A resumed fit runs from the beginning, but reads finished results from the checkpoint. Solver runs are
 numbered in the order in which they start, and each has a digest of its inputs. The checkpoint stores the
-results of finished runs and the states of unfinished runs. For EM and Adam, this is the complete state. For
-Newton's method and L-BFGS, it is the current parameters. A fit without a checkpoint uses
+results of finished runs and the states of unfinished runs. EM and Adam store their complete state; Newton's
+method and L-BFGS store the current parameters. A fit without a checkpoint uses
 `bagwise._core.checkpoint.NO_CHECKPOINT`.
 
 - `opening`: opens a checkpoint for the duration of a fit. `checkpoint`: the interface for solvers, folds and

@@ -21,7 +21,7 @@ REMEDY = "pass another path, or delete the file to start again"
 class Store:
     """Entries by location, in memory; they are written to a file every few seconds.
 
-    An entry contains the values of one run: its "end" if the run has finished, otherwise its "state". After
+    An entry contains the values of one run: "end" if the run has finished, otherwise "state". After
     Ctrl-C has set the stop flag of the fit, no more values are stored, because an interrupted solver returns
     different results.
 
