@@ -52,7 +52,7 @@ class ClassPriorWarning(UserWarning):
 
     Examples
     --------
-    In a program that runs unattended, turn the warning into an error:
+    In unattended programs, turn the warning into an error:
 
     >>> import warnings
     >>> from bagwise import ClassPriorWarning, MILogisticRegression, make_noisy_or_bags, pu_report

@@ -149,7 +149,7 @@ def test_a_wrong_checksum_leaves_nothing(server, cache):
 
 def test_a_server_error_is_reported(server, cache):
     server.status = 404
-    with pytest.raises(ConnectionError, match=r"\(the server returned 404 Not Found\); try again, or put"):
+    with pytest.raises(ConnectionError, match=r"\(the server returned 404 Not Found\); try again, or save"):
         fetch_musk1()
     assert files(cache) == []
 

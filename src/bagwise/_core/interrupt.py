@@ -1,9 +1,9 @@
 """Stop a fit after the current step when the user presses Ctrl-C.
 
-`interruptible` wraps every public run: a fit, a regularization path, or a cross-validation. While it is
-active, Ctrl-C only sets a flag. Solvers check the flag between steps (`Control.is_stopped`) and stop with the
-status INTERRUPTED, and the estimator stores the current solution. The end of the block raises
-KeyboardInterrupt, so that a search around the fit stops too.
+`interruptible` wraps every public run: a fit, a regularization path, or a cross-validation. While the context
+is active, Ctrl-C only sets a flag. Solvers check the flag between steps (`Control.is_stopped`) and stop with
+the status INTERRUPTED, and the estimator stores the current solution. KeyboardInterrupt is raised at the end
+of the block, so that a search around the fit also stops.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _current: _InterruptibleRun | None = None
 
 
 def stop_flag() -> threading.Event:
-    """Return the stop flag for a run in any thread: the flag of the main thread's run if there is one."""
+    """Return the stop flag for a run in any thread: the flag of the main thread's run, if one is active."""
     return threading.Event() if _current is None else _current.stop
 
 
@@ -76,7 +76,8 @@ def interruptible(*, at_once: bool = False) -> Iterator[threading.Event]:
     The handler sets a flag because an exception raised inside a compiled function would become a SystemError.
     A second Ctrl-C ends the block immediately with a KeyboardInterrupt. Nested blocks, and blocks in other
     threads, use the flag of the outermost block of the main thread. Any other exception after the flag is set
-    is considered a consequence of the interrupt. A program's own SIGINT handler is left in place.
+    is considered a consequence of the interrupt. If the program has installed a SIGINT handler, that handler
+    is kept.
 
     Parameters
     ----------

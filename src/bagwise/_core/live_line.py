@@ -29,7 +29,7 @@ class Steps:
     n_steps, n_done : int
         Number of steps, and number of completed steps.
     began, last : float
-        Time at which the first step began, and time at which the last completed step ended.
+        Start time of the first step, and end time of the last completed step.
     expected : sequence of float
         Expected seconds of every step; empty if the steps take about equally long.
     """
@@ -46,7 +46,7 @@ class Steps:
 
     @property
     def left(self) -> str:
-        """The estimated time left as text; empty if it is unknown."""
+        """The estimated remaining time as text; empty if unknown."""
         expected = self.expected or [1.0] * self.n_steps
         n_done = max(self.n_done, 0)
         done, left = sum(expected[:n_done]), sum(expected[n_done:])
@@ -74,7 +74,7 @@ class Progress:
     objective : float or None
         The last reported objective.
     n_bags : int
-        Number of bags in a pass; 0 if there are too few bags for progress within a pass to be worth showing.
+        Number of bags in a pass; 0 if there are too few bags to show progress within a pass.
     n_done, n_passes : int
         Number of bags done in the current pass, and number of completed passes.
     n_blocks, n_workers : int
@@ -156,7 +156,7 @@ def _clock(seconds: float) -> str:
 class MinuteLine:
     """Writer of one line per minute, for output that is not a terminal; it skips the first minute.
 
-    A thread writes the lines, because a step or the compiler may take longer than a minute.
+    A thread writes the lines, because a single step or the compiler may take longer than a minute.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ class MinuteLine:
 
 
 class PlainLine:
-    """Progress line without rich; every update overwrites it, cut to the width of the terminal."""
+    """Progress line without rich; every update overwrites the line, cut to the terminal width."""
 
     is_live = True
 

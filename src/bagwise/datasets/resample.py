@@ -138,9 +138,9 @@ def augment_bags(
     Therefore, a feature that is zero in the whole bag remains zero, and the features do not have to be on the
     same scale.
 
-    **Split before you augment.** A copy is nearly equal to its original. If one is in the training set and
-    the other in the test set, the estimator is tested on training data, and the score is meaningless. Augment
-    only the training bags, or pass `source` to the splitter as `groups`.
+    **Split before you augment.** A copy is nearly equal to its original. If one of them is in the training
+    set and the other in the test set, the estimator is tested on training data, so the score is meaningless.
+    Augment only the training bags, or pass `source` to the splitter as `groups`.
 
     Parameters
     ----------
@@ -149,7 +149,8 @@ def augment_bags(
     y : array of shape (n_bags,), default=None
         Labels of the bags, of any type.
     n_copies : int, default=None
-        Number of copies of every bag. Pass either `n_copies` or `n_bags`. Without both, there is one copy.
+        Number of copies of every bag. Pass either `n_copies` or `n_bags`. If neither is passed, there is one
+        copy.
     n_bags : int, default=None
         Number of bags in the result. The bags to copy are drawn at random, so the number of copies can differ
         between bags.

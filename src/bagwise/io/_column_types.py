@@ -16,7 +16,7 @@ _MISSING = frozenset(("", "na", "n/a", "null", "none", "?", "-"))
 
 
 def cast(texts: Sequence[str], dtype: np.dtype) -> np.ndarray:
-    """Convert text to values of a dtype; Python parses text several times faster than numpy casts it."""
+    """Convert text to values of a dtype; parsing in Python is several times faster than casting in numpy."""
     if dtype.kind in "UM":
         return as_text(texts).astype(dtype, copy=False)
     if dtype.kind == "b":

@@ -180,7 +180,7 @@ class Reader:
         return self.tables.bags(whole, X[:filled], whole.ids), whole.y
 
     def n_values(self) -> int:
-        """Return the number of feature values according to the footer; an empty bag counts as one value."""
+        """Return the number of feature values from the footer; an empty bag counts as one value."""
         metadata = self.file.metadata
         leaf = next(
             j

@@ -1,4 +1,4 @@
-r"""Read ARFF files: WEKA's multi-instance format, where a bag is a table inside a quoted value."""
+r"""Read ARFF files: WEKA's multi-instance format, in which each bag is a table inside a quoted value."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _read(path: Path) -> tuple[Bags, np.ndarray | None]:
 
 
 def _header(lines: list[str], where: str) -> tuple[list[_Attribute], int]:
-    """Read the declarations; return them and the index of the line after @data."""
+    """Read the declarations; return the attributes and the index of the line after @data."""
     attributes: list[_Attribute] = []
     into = attributes
     for i, line in enumerate(lines, start=1):

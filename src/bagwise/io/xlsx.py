@@ -135,7 +135,7 @@ def _openpyxl() -> Any:
 
 
 def _text(cell: Any) -> str:
-    """Convert a cell to text; floats are written exactly, and whole floats without a decimal point."""
+    """Convert a cell to text; floats are exact, and integral floats are written without a decimal point."""
     if cell is None:
         return ""
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53:

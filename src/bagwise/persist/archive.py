@@ -50,8 +50,8 @@ def member_names(archive: bytes) -> set[str]:
 def _check_sparse(content: bytes, room: int) -> int:
     """Check a sparse matrix, and return the number of bytes by which it grows when it is decompressed.
 
-    The declared sizes are compared before anything is decompressed, and no more bytes than these are
-    decompressed. Compiled code could crash with invalid indices.
+    The declared sizes are compared before decompression, and at most the declared number of bytes is
+    decompressed. Indices are also checked, because invalid indices could crash compiled code.
     """
     from scipy.sparse import load_npz
 

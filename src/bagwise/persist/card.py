@@ -20,7 +20,7 @@ _LONGEST = 300
 
 
 def read_card(path: Any) -> dict[str, Any]:
-    """Read the description of a model from a file without restoring the model; this does not need skops.
+    """Read the description of a model from a file without restoring the model; skops is not required.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ from bagwise._core.compiled.compiling import kernel
 from bagwise._core.compiled.scalar import FAINT, add_compensated, both_sigmas
 
 # The rounding error of a plain sum of this many terms is at most 64 ulps, and the sum over blocks is
-# compensated. So the error is below 1e-12 for bags of any size, at the speed of a plain sum.
+# compensated. The error is therefore below 1e-12 for bags of any size, at the speed of a plain sum.
 BLOCK = 64
 
 

@@ -49,7 +49,7 @@ def row_length(top):
 
 @kernel
 def needs_scaling(row, width):
-    """Return whether all entries of row[:width] are below SMALL, but some are above SAFE.
+    """Return whether all entries of row[:width] are below SMALL, but at least one is above SAFE.
 
     A row that falls below SAFE between two checks may have lost its digits. It is left unscaled, so that the
     likelihood reveals it. O(width), mostly O(1).

@@ -71,7 +71,7 @@ def refuse_other_than_file(path: FilePath) -> None:
 def refuse_unwritable_folder(path: FilePath) -> None:
     """Raise an error if the folder of `path` does not exist or is read-only.
 
-    Programs call this before a long computation whose result they will write.
+    Programs call this function before a long computation whose result is written to a file.
     """
     folder = Path(path).parent
     if not folder.is_dir():

@@ -131,7 +131,7 @@ class Bags(AnyBags):
         source_rows: np.ndarray | None = None,
         n_source_rows: int = 0,
     ) -> None:
-        """Set every slot from validated parts; the arrays become read-only views."""
+        """Set all slots from validated parts; the arrays become read-only views."""
         self._instances = read_only(instances)
         self._offsets = read_only(offsets)
         self._ids = None if ids is None else read_only(ids)
@@ -149,7 +149,7 @@ class Bags(AnyBags):
         return bags
 
     def _replace(self, **parts: Any) -> Bags:
-        """Return a copy of the bags with some parts replaced; the new parts are not checked."""
+        """Return a copy of the bags with replaced parts; the new parts are not checked."""
         return self._of_checked(self._parts() | parts)
 
     def _parts(self) -> dict[str, Any]:
@@ -265,7 +265,7 @@ class Bags(AnyBags):
         features : sequence of str, optional
             The feature columns. By default, these are the numeric columns that vary within at least one bag.
             A column that is constant within every bag but differs between bags, such as the label or the
-            patient, describes bags and becomes one of the `bag_columns`. This way, a label column never
+            patient, describes bags and becomes one of the `bag_columns`. Therefore a label column never
             becomes a feature by accident. The other columns become `instance_columns`.
 
         Examples
@@ -479,7 +479,7 @@ class Bags(AnyBags):
     def with_instances(
         self, instances: Any, *, feature_names: Sequence[str] | np.ndarray | None = None
     ) -> Bags:
-        """Replace the instances and keep the bags, for example after transforming the instances.
+        """Replace the instances but keep the bags, for example after transforming the instances.
 
         Parameters
         ----------

@@ -17,7 +17,7 @@ LARGEST = 1e60
 
 
 def as_python(value: Any) -> Any:
-    """Convert numpy scalars to Python scalars, which print without their type; return others unchanged."""
+    """Convert numpy scalars to Python scalars, which print without a type; return other values unchanged."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -52,7 +52,7 @@ def as_matrix(X: Any) -> Any:
 
 
 def _with_short_indices(X: Any) -> Any:
-    """Return a CSR matrix with 32-bit indices if they suffice: many scikit-learn estimators need them."""
+    """Return a CSR matrix, with 32-bit indices if possible: many scikit-learn estimators require these."""
     if X.indices.dtype == np.int32 or max(*X.shape, X.nnz) > np.iinfo(np.int32).max:
         return X
     indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
@@ -73,7 +73,7 @@ def as_text(values: Sequence[str]) -> np.ndarray:
 
 
 def without_mask(array: Any) -> Any:
-    """Convert a masked array to a plain one with NaN for masked values; return others unchanged."""
+    """Convert a masked array to a plain array with NaN for masked values; return other arrays unchanged."""
     if not isinstance(array, np.ma.MaskedArray):
         return array
     if not np.ma.is_masked(array):
@@ -196,7 +196,7 @@ def as_bag_index(key: Any, n_bags: int) -> np.ndarray:
 def are_small(values: np.ndarray, largest: float) -> bool:
     """Return True only if all values are finite and at most `largest`, in one pass without temporary arrays.
 
-    The check is cheap and conservative: if it returns False, the values may still be valid.
+    The check is cheap and conservative: the values may be valid even if it returns False.
     """
     values = values.ravel()
     with np.errstate(over="ignore", invalid="ignore"):
@@ -263,7 +263,7 @@ def group(bag_ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def group_of_each(groups: Any, n_bags: int, ids: np.ndarray | None = None) -> np.ndarray:
-    """Check that `groups` has one value per bag that is not missing, and return it as an array.
+    """Check that `groups` has one non-missing value per bag, and return the values as an array.
 
     Missing values (NaN, None, NA, empty text) raise an error, because otherwise all bags without a group
     would form one group. Error messages contain the id of the bag, or its index if `ids` is None.

@@ -88,7 +88,7 @@ class PerBlock:
     """Base class for pass arguments of which each block receives only its part.
 
     For example, `PerBag` wraps an array with a value per bag. If blocks are processed in a different process,
-    only their part is sent there.
+    only the part for these blocks is sent.
     """
 
     def part(self, block: Block) -> Any:
@@ -152,7 +152,7 @@ class Blocks(ABC):
     """Base class of bags in blocks, which every pass reads in the same order, from any storage.
 
     Models use data only through sums over blocks. Each term is a function of one block and a few parameters.
-    Bag sizes, labels and weights are in memory and need no pass.
+    Bag sizes, labels and weights are in memory and do not require a pass.
 
     Attributes
     ----------
@@ -363,8 +363,8 @@ def stack(parts: list[Any]) -> Any:
 def add_up(parts: Iterable[Any]) -> Any:
     """Add terms in the order of a binary tree whose shape depends only on the number of terms.
 
-    Adjacent terms are added as soon as both are available, as in a binary counter, so that only a few
-    partial sums are in memory.
+    As in a binary counter, adjacent terms are added as soon as both are available, so only a few partial sums
+    are in memory.
 
     Examples
     --------

@@ -13,7 +13,7 @@ def cut(offsets: np.ndarray, most: float) -> list[slice]:
     """Split items into runs of at most `most` units; an item with more units is a separate run.
 
     ``offsets[i + 1] - offsets[i]`` is the size of item i. The unit of size is arbitrary: bags are split by
-    their number of instances, or by their amount of work.
+    number of instances or by amount of work.
 
     Examples
     --------
@@ -38,5 +38,5 @@ def cut_rows(n_rows: int, most: int) -> list[slice]:
 
 
 def block_rows(n_columns: int) -> int:
-    """Return the number of rows of a block, for rows of `n_columns` doubles."""
+    """Return the number of rows per block, for rows of `n_columns` doubles."""
     return max(1, BLOCK_BYTES // (8 * max(1, n_columns)))

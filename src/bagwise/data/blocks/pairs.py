@@ -66,7 +66,7 @@ def _first_bag(block: Block) -> int:
 
 
 def _write(columns: Block, rows: Block, f: PairFunction, done: set[int] | None, out: np.ndarray) -> None:
-    """Write the values for two blocks directly into the matrix, so that they are in memory only once."""
+    """Write the values for two blocks directly into the matrix, without a second copy in memory."""
     for position, values in _pair_values(columns, rows, f, done):
         _put(out, position, values)
 

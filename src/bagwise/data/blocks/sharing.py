@@ -18,8 +18,8 @@ if hasattr(os, "register_at_fork"):  # threads do not survive a fork
 def share_out(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
     """Return the results of `work` for all items, in order, computed by several threads.
 
-    The number of threads is numba's ``NUMBA_NUM_THREADS``. Work that does not run in the main thread, such
-    as one of several starts or folds, is not parallelized again.
+    The number of threads is numba's ``NUMBA_NUM_THREADS``. Work outside the main thread, such as one of
+    several starts or folds, is not parallelized again.
     """
     threads = min(n_threads(), len(items))
     if threads < 2:

@@ -91,7 +91,7 @@ def _in_a_list(block: Block, f: Callable[..., Any], *args: Any) -> list[Any]:
 
 
 class _Meeting:
-    """Collects the requests of the jobs for the next pass, and lets the jobs wait for the results."""
+    """Collector of the jobs' requests for the next pass; the jobs wait until the results are available."""
 
     def __init__(self, n_jobs: int):
         self._condition = threading.Condition()

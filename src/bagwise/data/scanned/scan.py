@@ -43,10 +43,11 @@ class Step(NamedTuple):
 class ScannedBags(AnyBags):
     """Bags in files: ids, sizes, labels and bag columns are in memory; instances are read when needed.
 
-    Create them with `scan_bags`. Estimators that pass over blocks of bags fit on them as on `Bags`, and all
-    estimators predict from them. Indexing selects bags, so scikit-learn's cross-validation, searches and
-    splits work. Selected bags stay in the files: a fold reads only the row groups that contain its bags,
-    each once per pass. Scans of at most 2**23 values are kept in memory after the first read.
+    Create them with `scan_bags`. Estimators that pass over blocks of bags can be fitted to scans in the same
+    way as to `Bags`, and all estimators can predict from scans. Indexing selects bags, so scikit-learn's
+    cross-validation, searches and splits work. Selected bags stay in the files: a fold reads only the row
+    groups that contain its bags, each once per pass. Scans of at most 2**23 values are kept in memory after
+    the first read.
 
     See Also
     --------
@@ -412,7 +413,7 @@ class ScannedBags(AnyBags):
             )
 
     def _check(self) -> Callable[..., None]:
-        """Return a function that raises an error for missing or too large values in a block."""
+        """Return a function that raises an error if a block contains missing or too large values."""
         accepts = self._steps[0].accepts_missing if self._steps else self._accept_missing
         largest = np.inf if self._steps else self._largest
         names = as_feature_names(self._source.feature_names, self._source.n_features)

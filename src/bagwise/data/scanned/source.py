@@ -159,7 +159,7 @@ class FileSource(ABC):
 
 
 def shown_run(files: list[str]) -> str:
-    """Format one file name, or the first and last of several."""
+    """Format one file name, or the first and last of several file names."""
     return files[0] if len(files) == 1 else f"{files[0]} to {files[-1]}" if files else "no file"
 
 
@@ -213,7 +213,7 @@ class ColumnsPiece:
     def take(self, rows: np.ndarray, out: np.ndarray) -> None:
         """Write these rows into `out`.
 
-        The first call transposes all rows, which is faster than many short copies.
+        The first call transposes all rows, because this is faster than many short copies.
         """
         if self._by_rows is None or self._by_rows.dtype != out.dtype:
             self._by_rows = self._buffers.empty((self.n_rows, len(self._features)), out.dtype)

@@ -30,10 +30,10 @@ def scan_bags(
 ) -> ScannedBags:
     """Scan files of bags, which can be larger than memory, without loading the instances.
 
-    The scan contains the ids, sizes, labels and columns of the bags. From Parquet files that bagwise wrote,
-    only these values are read. Other files with one row per bag are read once to determine the bag sizes.
-    Other files with one row per instance are read once to determine which columns describe bags, unless
-    `features` is passed.
+    The scan contains the ids, sizes, labels and columns of the bags. Only these values are read from Parquet
+    files that bagwise wrote. Other files with one row per bag are read once to determine the bag sizes. Other
+    files with one row per instance are read once to determine which columns describe bags, unless `features`
+    is passed.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def scan_bags(
     positive : optional
         The label of the positive class; `y` is then boolean.
     format : {"parquet", "h5", "npy", "npz"}, optional
-        The file format, if the name of the file does not determine it.
+        The file format, if the file name does not determine the format.
     labels, missing
         For folders with one file per bag, as in `load_h5`: the label table, and whether to omit files without
         a label.
