@@ -132,7 +132,7 @@ class _Watch:
         self.pairs: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
 
     def start(self, x: np.ndarray) -> None:
-        """Evaluate the starting point or the stored point, the result of a run that is stopped early."""
+        """Evaluate the starting point or the stored point, so that a stopped run has a result."""
         state = self.checkpoint.state()
         if state is not None:
             x, self.pairs = state["x"], state["pairs"]

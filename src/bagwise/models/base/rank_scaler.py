@@ -23,10 +23,10 @@ _MOST, _MOST_OF_LARGE, _LEAST_OF_LARGE, _ALL_OF_LARGE = 2**14, 2**12, 2**8, 2**1
 class RankScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Transform every value to its rank: the fraction of training values of its feature below it.
 
-    If F is the training distribution of a feature, a value x becomes ``(F(x-) + F(x)) / 2``, a value from
-    0 to 1, so ties count half. Ranks are robust to outliers, spread skewed features evenly, and do not change
-    under increasing transformations of a feature. ``scale="rank"`` of an estimator uses this scaler, fitted
-    to all training instances.
+    If F is the training distribution of a feature, a value x becomes ``(F(x-) + F(x)) / 2``, a value from 0
+    to 1 in which ties count half. Ranks are robust to outliers, spread skewed features evenly, and do not
+    change under increasing transformations of a feature. ``scale="rank"`` of an estimator uses this scaler,
+    fitted to all training instances.
 
     Attributes
     ----------

@@ -78,8 +78,8 @@ class MILogisticRegressionCV(LinearBagClassifier):
         With "deviance": whether to select the strongest penalty whose deviance is within one standard error
         of the smallest one.
     n_jobs : int or None, default=None
-        Number of folds to compute in parallel threads. Small data sets always use a single thread, which is
-        faster for them.
+        Number of folds to compute in parallel threads. Small data sets always use a single thread, because
+        this is faster.
 
     Attributes
     ----------

@@ -125,9 +125,9 @@ def milr_path(
     """Fit `MILogisticRegression` for a grid of penalties, with each solution as the start for the next one.
 
     The downward path starts with the model without features at the largest alpha, and alpha decreases. The
-    bag likelihood is not concave: a solution that the downward path reaches at a small alpha may already be
-    better at larger ones. Therefore the path is computed in the upward direction as well, beyond the largest
-    alpha until no feature is left. For every alpha, the solution with the smaller objective is kept.
+    bag likelihood is not concave: a solution that the downward path reaches at a small alpha may also be
+    better at larger alphas. Therefore the path is computed in the upward direction as well, beyond the
+    largest alpha until no feature is left. For every alpha, the solution with the smaller objective is kept.
 
     Parameters
     ----------
