@@ -108,7 +108,7 @@ def _components(family, bags):
 
 
 class _Origin:
-    """A prior with the origin of the moments."""
+    """A prior that contains only the origin of the moments."""
 
     def __init__(self, X):
         self.mean = np.zeros(X.shape[1])

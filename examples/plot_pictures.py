@@ -32,8 +32,8 @@ figure.savefig("panels.pdf")
 # %%
 # Dark background
 # ---------------
-# Bags of images, for a presentation slide. Plot functions do not open windows or leave state in pyplot; they
-# return the figure.
+# The figure shows bags of images in colors for a presentation. Plot functions do not open windows or
+# leave state in pyplot; they return the figure.
 digits = bw.load_digit_bags(40, random_state=0)
 reader = bw.MILogisticRegression(n_init=1, random_state=0).fit(digits.bags, digits.y)
 shown = digits.bags[:4]

@@ -34,7 +34,7 @@ _LOOKED_AT = """\
 newsgroups. No choice used scores on birdsong.
 
 1. A nested study on the five classic sets, with different shuffles, showed that averaging settings is better
-   than choosing a single setting. It also led to the temperature .02 and to families that vote.
+   than choosing a single setting. It also led to the temperature .02 and to votes by family.
 2. The first ensemble was fixed before any result was computed here. It used the families of statistics and
    sets with equal votes, prototypes where they were better, and the penalties 1, 5 and 25. We then examined a
    quick run and one shuffle of all problems. The accuracy was .837 on the five sets and .761 on the

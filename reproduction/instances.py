@@ -283,8 +283,8 @@ def _findings(by_cell: Any, sets: list[str], names: list[str]) -> str:
     ):
         means = {name: float(np.mean(_means(by_cell, sets, name, score))) for name in names}
         best = sorted(means, key=lambda name: -means[name])[:3]
-        shown = ", ".join(f"{leaderboard.title_of(MODELS[name])} ({means[name]:.3f})" for name in best)
-        lines.append(f"- Best mean {title}: {shown}.")
+        shown = "; ".join(f"{leaderboard.title_of(MODELS[name])} ({means[name]:.3f})" for name in best)
+        lines.append(f"- Models with the best mean {title}: {shown}.")
     return "\n".join(lines)
 
 

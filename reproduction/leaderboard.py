@@ -175,8 +175,9 @@ def _of_ranks(ranked: tuple[str, Ranking]) -> str:
     n, k = ranks.n_datasets, len(ranks.names)
     pairs = [(i, j) for j in range(k) for i in range(j) if ranks.p[i, j] <= 0.05]
     return f"""
-**{title}, {k} models on {n} data sets.** Best mean ranks: {ranks.names[0]} ({ranks.ranks[0]:.1f}),
-{ranks.names[1]} ({ranks.ranks[1]:.1f}), {ranks.names[2]} ({ranks.ranks[2]:.1f}). Friedman's test of equal
+**{title}, {k} models on {n} data sets.** Models with the best mean ranks:
+{ranks.names[0]} ({ranks.ranks[0]:.1f});
+{ranks.names[1]} ({ranks.ranks[1]:.1f}); {ranks.names[2]} ({ranks.ranks[2]:.1f}). Friedman's test of equal
 performance: p = {ranks.friedman:.1g}. In Wilcoxon's test with Holm's correction, {len(pairs)} of
 {k * (k - 1) // 2} pairs differ at the 5 % level. The smallest possible p value of this test is
 {min(1.0, k * (k - 1) / 2**n):.2g}.

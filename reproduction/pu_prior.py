@@ -236,8 +236,8 @@ The criterion for overlap (nine in ten positive bags in the tail, a gap below it
 from the same settings. It does not detect negative bags among the highest scores.
 
 The second table shows why the cut is not chosen on the bags that are counted: the minimum of many ratios is
-biased downwards. The table also shows the percentage of fits that warn of a disagreement between the two
-methods.
+biased downwards. The table also shows the percentage of fits with a warning that the two methods
+disagree.
 """
     note = (
         "*Median error*: median absolute difference from the prior, and from the drawn share of positive "
