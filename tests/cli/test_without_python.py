@@ -358,7 +358,7 @@ def test_a_measurement_is_divided_into_two_classes(doses, tmp_path, capsys):
     assert "posterior" in capsys.readouterr().out
     for options, message in (
         (["--positive-above", "99"], "leaves one class: the labels are between"),
-        (["--positive-above", "2", "--positive", "1"], "exclude each other"),
+        (["--positive-above", "2", "--positive", "1"], "cannot be combined"),
     ):
         assert fit(doses, path, "--label", "dose", "-m", "milr", *options) == 2
         assert message in capsys.readouterr().err

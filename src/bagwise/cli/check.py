@@ -45,11 +45,11 @@ kernel models would need.
 With --splits instead of DATA, check split files: which patients, bags or duplicates are in both
 training and test bags of a fold. Features are not needed. The files can be those of CLAM
 (splits_0.csv), Patho-Bench (.tsv), MIL_BASELINE (.csv), or tables with columns such as fold_0 that
-contain train, val or test. If they have no column of patients, --labels names a table that has one.
+contain train, val or test. If they have no patient column, use --labels for a table that has one.
 
   bagwise check --splits splits_*.csv --labels slides.csv --patient case_id
 
-The exit status is 0 if there is no warning, 1 if there are warnings, 2 if a file cannot be read."""
+The exit status is 0 if there are no warnings, 1 if there are, and 2 if a file cannot be read."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         return _check_splits(arguments, screen)
     if arguments.patient is not None:
         raise CommandError(
-            "--patient needs --splits; for DATA, name the groups of bags in bagwise fit --groups."
+            "--patient needs --splits; for DATA, specify groups of bags with bagwise fit --groups."
         )
     check_page(arguments.html)
     from bagwise.evaluation.checks import inspect_bags
@@ -125,7 +125,7 @@ def _check_splits(arguments: argparse.Namespace, screen: Screen) -> int:
     for sentence in report.sentences():
         screen.paragraph(sentence)
     screen.line()
-    screen.line("No overlap." if report.is_clean else "There are overlaps between the parts of a fold.")
+    screen.line("No overlap." if report.is_clean else "Some parts of a fold overlap.")
     if arguments.json:
         overlaps = [{**vars(overlap), "is_clean": overlap.is_clean} for overlap in report.overlaps]
         screen.data({"folds": report.folds, "overlaps": overlaps, "without_patient": report.without_patient})

@@ -23,8 +23,8 @@ _DESCRIPTION = """\
 Demonstrate multiple-instance learning on bags of handwritten digits. The demo cross-validates one
 model of each family, draws a plot that shows which images a model considers responsible for the
 label of their bag, and writes an HTML report about that model. The last line of the output is the
-path of the report. The demo takes about 15 seconds, or 40 seconds the first time, while code is
-compiled. It needs no download.
+path of the report. The demo takes about 15 seconds, or 40 seconds the first time, because code is
+compiled first. It needs no download.
 
   bagwise demo --out digits.html
 

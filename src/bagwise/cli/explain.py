@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 _DESCRIPTION = f"""\
 Explain the prediction of a model for one bag. The command lists the instances, the most positive
 first, with the probability (or score) of each instance, its posterior (the probability given the
-label of the bag), and the bag's probability if the instance were removed. For the first instances it
-also lists the features that matter: the change in log-odds (or score) compared with the median value
-of the feature in DATA. With -o, it also draws a plot. If the model predicts several labels per bag,
---label chooses one of them.
+label of the bag), and the bag's probability with the instance removed. For the first instances, it
+also lists the most important features, with the change in log-odds (or score) compared with the
+median value of the feature in DATA. With -o, it also draws a plot. If the model predicts several
+labels per bag, --label chooses one of them.
 
 {KINDS}
 
@@ -112,7 +112,7 @@ def _show(explanation: BagExplanation, flat: str, screen: Screen) -> None:
         if explanation.label is not None
         else f"that the bag is {explanation.positive!r}"
     )
-    text = "Without: the bag's probability (or score) if the instance were removed."
+    text = "Without: the bag's probability (or score) with the instance removed."
     if "posterior" in explanation.columns:
         text += f" Posterior: the probability that the instance is positive, given {condition}."
     if explanation.features:

@@ -57,7 +57,7 @@ group (such as a patient) are held out together; name a column that has one valu
 values are replaced by medians, which are stored in the model file.
 
 The exit status is 0 if the model was saved, 1 if it was saved but the fit did not converge or issued
-a warning, 2 if it was not saved, 130 after Ctrl-C."""
+a warning, 2 if it was not saved, and 130 after Ctrl-C."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

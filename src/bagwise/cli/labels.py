@@ -153,7 +153,7 @@ def describe_measurement(labels: np.ndarray, column: str | None) -> str:
 
 def _above(labels: np.ndarray, arguments: argparse.Namespace) -> Target:
     if arguments.positive is not None:
-        raise CommandError("--positive and --positive-above exclude each other; pass one of them.")
+        raise CommandError("--positive and --positive-above cannot be combined; pass only one of them.")
     if labels.dtype.kind not in "iuf":
         raise CommandError(
             "--positive-above needs a numeric label; choose the positive label with --positive."

@@ -24,7 +24,7 @@ Draw a plot of a model that bagwise fit saved.
                cross-validation if DATA are the training data
   heatmap      predictions for the instances of one bag (--id) at their
                coordinates, for example the patches of a slide; drawn over a
-               thumbnail if there is one (--image)
+               thumbnail if --image is passed
 
 {KINDS}
 

@@ -15,12 +15,12 @@ from bagwise.cli.saved import SavedModel, add_model_arguments, open_both
 from bagwise.cli.screen import Screen
 
 _DESCRIPTION = f"""\
-Predict new bags with a model that bagwise fit saved. The output has a row per bag with its id, the
-predicted label, and the probability or score of the positive class. With --instances, it has a row
-per instance with its index in the bag, its probability or score, and its rank.
+Predict new bags with a model that bagwise fit saved. The output contains one row per bag: its id,
+the predicted label, and the probability or score of the positive class. With --instances, it
+contains one row per instance: its index in the bag, its probability or score, and its rank.
 
 Features are matched by name, in any order, and other columns are ignored. The bag column is the same
-as in bagwise fit, unless --bag names a different one.
+as in bagwise fit, unless --bag specifies a different one.
 
 {KINDS}
 

@@ -130,7 +130,7 @@ def read_new(
 ) -> tuple[Any, Any]:
     """Read bags with the features of the model, matched by name, and optionally their labels.
 
-    The columns of bags and labels are the same as in the fit, unless the arguments name others.
+    The columns of bags and labels are the same as in the fit, unless the arguments specify others.
     """
     from bagwise.io import load_bags, scan_bags
 

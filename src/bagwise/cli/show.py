@@ -19,7 +19,7 @@ no code is executed, and skops is not needed.
 
   bagwise show model.bagwise
 
-The exit status is 0 if the file is a valid model file, 2 if it is damaged or not a model file."""
+The exit status is 0 if the file is a valid model file, and 2 if it is damaged or not a model file."""
 
 # Maximum number of names of features and classes to show; the others are counted, and --json has all of them.
 _MOST_NAMES = 8

@@ -274,8 +274,8 @@ def _read(y: Any, score: Any, class_prior: Any, sample_weight: Any) -> Any:
 def _check_prior(class_prior: Any) -> None:
     if not 0.0 < class_prior < 1.0:
         raise ValueError(
-            "class_prior must be between 0 and 1 (exclusive), the share of positive bags among the "
-            f"unlabeled bags; got {class_prior!r}."
+            "class_prior must be between 0 and 1 (exclusive), because it is the share of positive bags "
+            f"among the unlabeled bags; got {class_prior!r}."
         )
 
 

@@ -51,8 +51,8 @@ def predict_frame(
         The bags.
     path : path, optional
         A .csv or .parquet file to write to. Predictions are written in parts as they are computed; if writing
-        fails, no file is left. For a scan on a cluster, `path` can also be a folder, in which every worker
-        writes Parquet files of its bags.
+        fails, no incomplete file is left. For a scan on a cluster, `path` can also be a folder, in which
+        every worker writes Parquet files for its bags.
     backend : "pandas", "polars" or dict, optional
         Type of the data frame; by default pandas if it is installed, otherwise polars. With `dict`, the
         result is a dictionary of columns, which needs neither library.
@@ -62,10 +62,10 @@ def predict_frame(
     data frame, or pathlib.Path of the file
         The columns are `bag` (the id of the bag), `prediction`, and probabilities or scores. For two classes,
         the probability column contains the probability of the positive class and has its label in the name
-        (`probability_active`); for more classes, there is one column per class. Models without
-        probabilities have `score`, or one score column per class. With several labels per bag, there are
-        columns for each label, with its name if `fit` received a data frame of labels, otherwise with its
-        index.
+        (`probability_active`); for more classes, there is one column per class. For models without
+        probabilities, there is a column `score`, or one score column per class. With several labels per bag,
+        there are columns for each label, with its name if `fit` received a data frame of labels, otherwise
+        with its index.
 
     See Also
     --------
@@ -162,8 +162,8 @@ def instance_frame(
         Whether to add the features as columns.
     path : path, optional
         A .csv or .parquet file to write to. Predictions are written in parts as they are computed; if writing
-        fails, no file is left. For a scan on a cluster, `path` can also be a folder, in which every worker
-        writes Parquet files of its bags.
+        fails, no incomplete file is left. For a scan on a cluster, `path` can also be a folder, in which
+        every worker writes Parquet files for its bags.
     backend : "pandas", "polars" or dict, optional
         Type of the data frame; by default pandas if it is installed, otherwise polars. With `dict`, the
         result is a dictionary of columns, which needs neither library.
@@ -322,8 +322,9 @@ def group_frame(
     -------
     data frame
         The columns are `bag` (the id of the bag), the name of the instance column (or `group`), `instances`
-        (their number), `bag_probability`, `group_probability` (that the group contains a positive instance),
-        and with `y` also `posterior`: the same, given the label of the bag.
+        (their number), `bag_probability`, `group_probability` (the probability that the group contains a
+        positive instance) and, if `y` is passed, `posterior` (the same probability, given the label of the
+        bag).
 
     Examples
     --------

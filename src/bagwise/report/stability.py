@@ -69,7 +69,7 @@ def _folds(subject: Subject) -> list[Any]:
 
 
 def _key_instances(subject: Subject) -> list[Any]:
-    """Compare the key instances of positive bags between models: the most positive instance of each bag."""
+    """Compare the key instances (the most positive instance of each positive bag) between models."""
     evaluation = subject.evaluation
     if evaluation is None or not evaluation.held.models or subject.bags is None or len(subject.names) != 2:
         return []

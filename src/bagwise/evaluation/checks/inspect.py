@@ -13,7 +13,7 @@ from bagwise.evaluation.checks import groups, instances, labels, repeats
 from bagwise.evaluation.checks.data import DataSet
 from bagwise.evaluation.checks.report import Finding, Report, count, first_few, format_size, quoted
 
-# A check takes a `DataSet` and returns a `Finding`. These checks need numeric instances ...
+# A check takes a `DataSet` and returns a `Finding`. These checks need numeric instances.
 _OF_VALUES = (
     instances.check_values,
     instances.check_constant_features,
@@ -22,7 +22,7 @@ _OF_VALUES = (
     repeats.check_repeated_rows,
     repeats.check_repeated_bags,
 )
-# ... and these use only bag sizes, labels and bag columns.
+# These checks use only bag sizes, labels and bag columns.
 _OF_BAGS = (
     instances.check_empty_bags,
     labels.check_classes,

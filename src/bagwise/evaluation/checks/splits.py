@@ -142,7 +142,7 @@ class SplitReport(Shown):
                 f"{bags} without a patient ({first_few(self.without_patient)}) were not compared."
             )
         if not self.has_patients:
-            sentences.append("Patients were not compared: name their column.")
+            sentences.append("Patients were not compared, because no patient column was specified.")
         return sentences
 
     def _parts(self) -> list[str | Table]:

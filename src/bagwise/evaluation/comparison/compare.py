@@ -83,7 +83,8 @@ def compare(
     Raises
     ------
     ComparisonInterrupted
-        After Ctrl-C. It is a KeyboardInterrupt whose attribute `comparison` contains the finished models.
+        After Ctrl-C. The exception is a KeyboardInterrupt. Its attribute `comparison` contains the finished
+        models.
 
     Notes
     -----

@@ -93,7 +93,7 @@ def estimate_seconds(cells: Cells, begin: Callable[[str], None] = lambda text: N
 
 
 def expected_seconds(estimator: Any, data: Labelled, n_bags: int, n_instances: int) -> float | None:
-    """Return the seconds of a fit that a model estimates itself, or None if it does not."""
+    """Return the model's own estimate of the seconds of a fit, or None if it has no such estimate."""
     estimate = getattr(core_of(estimator), "_expected_seconds", None)
     if estimate is None:
         return None

@@ -87,8 +87,9 @@ def _of_unlabeled(data: Labelled, random_state: Any) -> tuple[dict[str, Callable
     """Return the default scorers for positive and unlabeled bags, with one class prior for all models."""
     prior = ClassPriorEstimator(random_state=random_state).fit(data.bags, data.y).class_prior_
     notes = [
-        "Bags are positive and unlabeled. roc_auc compares positive with unlabeled bags and ranks models "
-        f"like the true AUC. neg_pu_risk uses a class prior of {prior:.2f}, estimated once for all models."
+        "Some bags are positive, the others unlabeled. roc_auc compares positive with unlabeled bags and "
+        f"ranks models like the true AUC. neg_pu_risk uses a class prior of {prior:.2f}, estimated once for "
+        "all models."
     ]
     return {"roc_auc": get_scorer("roc_auc"), "neg_pu_risk": make_pu_scorer(prior)}, notes
 

@@ -1,7 +1,8 @@
 """Explanations of a prediction by the instances of a bag and their features.
 
-`explain` contains `explain_bag` and computes feature effects (the change of an instance's score if a feature
-had its median value) for any model with instance scores. `explanation` contains the result and its plot.
+`explain` contains `explain_bag` and computes feature effects for any model with instance scores. A feature
+effect is the change in an instance's score compared with the median value of the feature. `explanation`
+contains the result and its plot.
 """
 
 from bagwise.evaluation.explanations.explain import explain_bag

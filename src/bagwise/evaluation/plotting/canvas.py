@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     pass
 
 
-# Lengths in inches. The axes use the same unit for data coordinates, regardless of their size in the figure.
+# Lengths in inches. One unit of the axes' data coordinates is also one inch before the canvas is scaled.
 ROW, GAP, ROW_GAP = 0.74, 0.15, 0.30
 _LEFT, _RIGHT, _TOP, _BOTTOM = 1.8, 1.35, 0.30, 0.12
 _TITLE, _SUBTITLE_LINE, _LEGEND = 0.36, 0.2, 0.28

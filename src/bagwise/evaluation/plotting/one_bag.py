@@ -111,7 +111,7 @@ def predict_one_bag(
 
 
 def _of_group(model: Any, bag: Bags, group: tuple[str, Any], called: str) -> tuple[np.ndarray, str]:
-    """Return the indices of the instances of a group, and its name with its probability, if there is one."""
+    """Return the indices of a group's instances, and the group's name with its probability if available."""
     by, value = group
     groups = group_instances(bag, by)
     chosen = np.flatnonzero(groups.names.astype(str) == str(value))
