@@ -258,7 +258,7 @@ assert not heavy, heavy
     import bagwise
 
     assert f"bagwise {bagwise.__version__}" in done.stdout
-    assert "exit status is 0 if there is no warning" in done.stdout
+    assert "exit status is 0 if there are no warnings" in done.stdout
 
 
 def test_without_a_command_the_help_is_shown(capsys):

@@ -115,7 +115,7 @@ def test_sizes_follow_a_number_a_range_and_a_list():
         ({"means": [[0, 0]]}, r"means has shape \(1, 2\); expected shape \(2, n_features\)"),
         ({"means": [[0, np.inf], [0, 0]]}, "means contains NaN or infinity"),
         ({"means": [[0], [0, 0]]}, "means is not a numeric array"),
-        ({"means": np.zeros((2, 3)), "n_features": 2}, "n_features is 2 but means has 3 features"),
+        ({"means": np.zeros((2, 3)), "n_features": 2}, "n_features is 2, but means has 3 features"),
         ({"covariances": np.eye(3)}, r"covariances has shape \(3, 3\); expected a number, or one"),
         ({"covariances": -1.0}, "covariances for the negative class must be a symmetric positive"),
         ({"covariances": [np.eye(2), [[1, 2], [2, 1]]]}, "covariances for the positive class"),

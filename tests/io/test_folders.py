@@ -1,5 +1,6 @@
 """Folders with one file per bag: column names, dtypes, and the cost of many small files."""
 
+import os
 import time
 
 import h5py
@@ -49,11 +50,15 @@ def test_many_small_bags_cost_hardly_more_than_the_bare_calls(tmp_path, kind):
     bare.mkdir()
 
     def save_bare(i):
+        path = bare / f"{i}.{kind}"
         if kind == "npy":
-            np.save(bare / f"{i}.npy", X[5 * i : 5 * i + 5])
+            np.save(path, X[5 * i : 5 * i + 5])
         else:
-            with h5py.File(bare / f"{i}.h5", "w") as file:
+            with h5py.File(path, "w") as file:
                 file["features"] = X[5 * i : 5 * i + 5]
+        descriptor = os.open(path, os.O_RDONLY)
+        os.fsync(descriptor)  # as `save_npy` and `save_h5` do
+        os.close(descriptor)
 
     def load_bare(i):
         if kind == "npy":

@@ -83,7 +83,7 @@ def test_a_file_of_another_version_warns(fitted, tmp_path):
         members["schema.json"] = members["schema.json"].replace(bagwise.__version__.encode(), b"0.0.0")
 
     path = forge(save(fitted, tmp_path / "model.bagwise"), age)
-    with pytest.warns(VersionWarning, match=r"by bagwise 0\.0\.0"):
+    with pytest.warns(VersionWarning, match=r"with bagwise 0\.0\.0"):
         load(path)
 
 

@@ -92,7 +92,7 @@ def test_several_labels_have_the_coefficients_without_the_constants():
 
 def test_a_column_of_ones_is_no_intercept_and_the_fit_says_so():
     model = MILogisticRegression(fit_intercept=False, scale=None, random_state=0)
-    with pytest.warns(UserWarning, match=r"X has constant features, .* use fit_intercept=True"):
+    with pytest.warns(UserWarning, match=r"X has constant features .* use fit_intercept=True"):
         model.fit(with_first(np.ones(N)), Y)
     assert model.coef_[0, 0] == 0.0
     model.fit(BAGS, Y)

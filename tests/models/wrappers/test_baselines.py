@@ -133,8 +133,8 @@ def test_one_vs_one_is_that_of_scikit_learn_on_bags_of_one(data):
 def test_one_vs_one_takes_bags_weights_and_jobs():
     data = load_digit_bags(60, random_state=0)
     y = data.y + (np.arange(60) % 2)
-    serial = OneVsOneBagClassifier(MILogisticRegression(tol=1e-9, random_state=0))
-    parallel = OneVsOneBagClassifier(MILogisticRegression(tol=1e-9, random_state=0), n_jobs=2)
+    serial = OneVsOneBagClassifier(MILogisticRegression(l1_ratio=0.0, n_init=1, tol=1e-9))
+    parallel = OneVsOneBagClassifier(MILogisticRegression(l1_ratio=0.0, n_init=1, tol=1e-9), n_jobs=2)
     unweighted = serial.fit(data.bags, y).decision_function(data.bags)
     assert np.array_equal(parallel.fit(data.bags, y).decision_function(data.bags), unweighted)
     assert len(serial.estimators_) == 3
