@@ -78,7 +78,7 @@ def seconds_of_fits(scan, n_workers: int) -> dict[str, float]:
 
 
 def seconds_of_passes(scan, client) -> dict[str, float]:
-    """Return the seconds of a pass that computes nothing, and of the same number of plain Dask tasks."""
+    """Return the seconds that a pass without computations takes, and those of as many plain Dask tasks."""
     blocks = scan.blocks()
     theta = np.zeros(D + 1)
     blocks.total(_nothing, theta)  # loads the data on the workers

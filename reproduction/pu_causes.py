@@ -46,7 +46,7 @@ WIDE: dict[str, tuple[type, dict[str, Any], bool]] = {
     "lsdd-centers": (LSDDClassifierCV, {**_AS_GAMMA, "n_centers": 2000}, False),
     "lsdd-width": (LSDDClassifierCV, _AS_WIDTH, True),
 }
-# Changes without a limit on instances and centers, so that all copies of a bag are included.
+# Variants that do not limit instances or centers, so that all copies of a bag are included.
 NARROW: dict[str, tuple[type, dict[str, Any], bool]] = {
     "dsdd-fixed": (DSDDClassifier, _FIXED, True),
     "dsdd-near": (DSDDClassifier, {**_FIXED, "fit_intercept": False}, True),

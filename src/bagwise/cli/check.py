@@ -111,7 +111,9 @@ def _check_splits(arguments: argparse.Namespace, screen: Screen) -> int:
     if arguments.html is not None:
         raise CommandError("--html cannot be combined with --splits.")
     if arguments.labels is not None and arguments.patient is None:
-        raise CommandError("--labels with --splits is the table of patients: name its column with --patient.")
+        raise CommandError(
+            "With --splits, --labels is the patient table; name its patient column with --patient."
+        )
     from bagwise.evaluation.checks import check_splits
 
     try:

@@ -180,10 +180,7 @@ def _threshold(subject: Subject, held: HeldOut) -> str:
         return text + "The predictions are those of the model's predict method."
     positive = repr(short(subject.names[1]))
     if chosen is not None:
-        return (
-            text
-            + f"The threshold for {positive} is {chosen:.3g}; the model of each fold chose it separately."
-        )
+        return text + f"The threshold for {positive} is {chosen:.3g}; it was chosen separately in each fold."
     if held.probability is not None:
         return (
             text

@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-# Number of violating columns that can always be added at a time.
+# Each step may add at least this many violating columns.
 _FEWEST_NEW = 20
 
 

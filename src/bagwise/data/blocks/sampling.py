@@ -18,9 +18,10 @@ def sample_bags(
 ) -> tuple[MemoryBlocks, np.ndarray]:
     """Draw bags with about `n_instances` instances in total, weighted to represent all bags: one pass.
 
-    Classes are sampled in proportion to their frequency, but rare classes more often. Bags with zero weight
-    are left out. The weight of a bag is divided by the sampling rate of its class, so that sums over the
-    sample estimate sums over all bags. Finally the weights are scaled to the total weight of all bags.
+    Classes are sampled in proportion to their frequency, except that rare classes are oversampled. Bags with
+    zero weight are left out. The weight of a bag is divided by the sampling rate of its class, so that sums
+    over the sample estimate sums over all bags. Finally, the weights are scaled to the total weight of all
+    bags.
 
     Returns
     -------

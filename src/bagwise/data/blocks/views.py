@@ -268,7 +268,7 @@ class SelectedBlocks(BlocksView):
         return None
 
     def _inner_call(self, f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, ...]:
-        # The part of a block must be selected by the indices of its bags in this view.
+        # Select the part of a block by the indices that its bags have in this view.
         renumbered = with_parts(args, lambda argument: _OfChosen(argument, self._choice))
         return (_selected, self._choice, f, *renumbered)
 

@@ -38,7 +38,7 @@ class BagClassifier(ClassifierMixin, BagEstimator):
     classes_: np.ndarray
     positive_label_: Any
 
-    # The parameter `positive`; a class without this parameter and a model of an older version have None.
+    # The parameter `positive`; None for classes without it and for models saved by older versions.
     positive: Any = None
 
     # What a fit does if there are two text labels and `positive` is None. "compare" fits both directions and

@@ -29,7 +29,7 @@ from bagwise.models.ensemble.members import FittedMember
 from bagwise.models.ensemble.training import OpenTraining, TrainingBags
 from bagwise.solvers.reporting import Reporter
 
-# The statement of the report about the standard assumption.
+# The report's statement about the standard assumption.
 _RESPECTS = (
     "Adding an instance to a bag never lowers its score: the ensemble does not use the absence of instances."
 )

@@ -264,7 +264,7 @@ class MILogisticRegressionCV(LinearBagClassifier):
             self.criterion_path_ = self.deviances_.mean(axis=1)
             self.base_deviance_ = float(base_rate_deviances(training, splits).mean())
         else:
-            # With a total weight below one bag the logarithm is negative, but features must not be rewarded.
+            # With a total weight below one, the logarithm is negative and would reward additional features.
             each = max(0.0, np.log(training.weight.sum())) if self.criterion == "bic" else 2.0
             chosen = np.isin(self.path_.alphas, self.alphas_)
             deviance = -2.0 * self.path_.log_likelihoods[chosen]

@@ -20,7 +20,7 @@ _SAME_PROBABILITY = 0.95
 
 
 class DensityProblem:
-    """Likelihood of bags whose instances are more probably positive the closer they are to a target.
+    """Likelihood of bags whose instances are more likely to be positive the closer they are to a target.
 
     With a target t, scales s and the rule's log-likelihood, the objective f is::
 

@@ -60,9 +60,9 @@ def warn_if_unreliable(estimate: PriorEstimate, check: PriorEstimate) -> None:
     if estimate.disagrees(check):
         warn_user(
             f"the {LEVEL:.0%} intervals of two class-prior estimates do not overlap: {estimate} and {check}. "
-            "If negative bags look like positive ones, both estimates are too large. If the positive bags "
-            "are not a random sample of all positive bags, both are invalid. Pass class_prior if you know "
-            "it.",
+            "If negative bags look like positive ones, both estimates are too large. If the labeled "
+            "positive bags are not a random sample of all positive bags, both estimates are invalid. Pass "
+            "class_prior if you know it.",
             ClassPriorWarning,
         )
     elif estimate.overlap:

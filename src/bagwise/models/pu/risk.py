@@ -198,7 +198,7 @@ def _double_hinge(
         # The dual solver's tolerance omits |c|^2 / 2, which can be much larger than the objective.
         if result.converged:
             relative = min(0.1 * relative, 0.5 * relative * allowed / gap)
-    # If rounding errors prevent `tol`, accept 1e-6, which is far below statistical precision.
+    # If rounding errors prevent convergence to `tol`, accept 1e-6, which is far below statistical precision.
     if result.status is Status.INTERRUPTED:
         status = Status.INTERRUPTED
     else:

@@ -178,7 +178,8 @@ class LassoProblem:
 class ColumnCopy:
     """Scaled features in single precision, stored by columns: `matrix` has a row for every feature.
 
-    `columns` are the indices of the selected rows, and `rms` is the largest root mean square of a feature.
+    `columns` contains the indices of the copied features, and `rms` is the largest root mean square of a
+    feature.
     """
 
     matrix: np.ndarray
